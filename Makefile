@@ -3,10 +3,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run paper paper-kills ray-kills scale venv test pytest proof lint bench bench-peers bench-fit bench-service bench-keys screenshot soak coverage fuzz age contexts docs map release clean
+.PHONY: help run paper paper-kills ray-kills scale venv test test-versions pytest proof lint bench bench-peers bench-fit bench-service bench-keys screenshot soak coverage fuzz age contexts docs clients map release clean
 
+# The main job: the paper's headline comparison, with the default policy beside it. Ends with a table and a picture.
 run: .venv/.run
 	$(BIN)/accrual headline
+	@echo "(in this folder, accrual is $(BIN)/accrual)"
+
+# Show these lines.
+help: Makefile
+	@awk '/^# /{if (!text) text = substr($$0, 3); next} /^[a-z-]+: /{if (text) printf "make %-15s%s\n", substr($$1, 1, length($$1) - 1), text} {text = ""}' Makefile
 
 # Every table and figure of the paper, checked against the printed ones. Continues where it stopped.
 paper: venv
@@ -26,30 +32,38 @@ ray-kills: venv
 scale: venv
 	$(BIN)/python benchmarks/scale.py
 
+# The virtual environment .venv, with everything.
 venv: .venv/.all
 
-# Linters and tests at the same time: mypy takes one core.
+# Set everything up, then linters and tests at the same time.
 test: venv
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 lint pytest
 
+# The tests without the linters.
+pytest: venv
 # One process for each core and one more, because many tests wait. The tests of a file stay in one process, because
 # they share servers and compiled kernels (tests/conftest.py). Tests start Python some hundred times, so it may write
 # bytecode.
-pytest: export PYTHONDONTWRITEBYTECODE =
-pytest: venv
-	$(BIN)/pytest -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist loadfile
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist loadfile
+
+# The tests on Python 3.11 and 3.13, with pinned and with the oldest allowed dependencies, before a release. Says
+# which of the two is missing. TESTS=tests/service runs a part of them.
+test-versions: venv
+	$(BIN)/python tools/test_versions.py $(TESTS)
 
 # The store's long proofs, each with a control that must fail. Each takes some minutes. FLIPS=2000 tries 2,000 wrong
 # bytes in place of 20,000, and EXAMPLES=100 tries 100 histories in place of 2,000.
 proof: venv
 	$(BIN)/pytest -m slow tests/proof tests/live tests/policies tests/service/test_attacks_service.py
 
+# ruff, mypy (strict) and import-linter.
 lint: venv
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
+# The engine against a plain C++ loop, and the other limits on time and memory.
 bench: venv
 	$(BIN)/python benchmarks/bench.py
 
@@ -102,9 +116,13 @@ soak: venv
 	$(BIN)/python -m benchmarks.service_soak
 
 # The documentation as a site, in out/site: open out/site/index.html. Nothing is fetched.
-docs: venv
+docs: .venv/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open out/site/index.html"
+
+# The types of the Python and the TypeScript client, from the OpenAPI description of the service.
+clients: venv
+	$(BIN)/python tools/client_types.py
 
 # The picture of the rooms and what each imports, from pyproject.toml and the source.
 map: venv
@@ -116,6 +134,7 @@ release: venv
 	$(PIP) -e '.[release]'
 	$(BIN)/python tools/release.py '$(REPOSITORY)'
 
+# Other bandit libraries on the same problems.
 bench-peers: venv
 	$(PIP) -e '.[peers]'
 	$(BIN)/python benchmarks/peers.py
@@ -128,14 +147,19 @@ OLD = accrual needs Python 3.11 or newer, and $(PYTHON) is $(or $(shell $(PYTHON
 	$(PYTHON) -m venv .venv
 
 .venv/.run: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) -e '.[cli,plot]'
+	$(PIP) -e '.[cli,plot,service]'
+	touch $@
+
+.venv/.docs: .venv/bin/python pyproject.toml constraints.txt
+	$(PIP) -e '.[docs,service,client]'
 	touch $@
 
 .venv/.all: .venv/bin/python pyproject.toml clients/python/pyproject.toml constraints.txt
 	$(PIP) -e '.[all,test,lint]' -e clients/python
-	touch $@ .venv/.run
+	touch $@ .venv/.run .venv/.docs
 
-clean:
+# Remove everything that was made here.
+clean: Makefile
 	rm -rf clients/typescript/node_modules clients/typescript/dist clients/typescript/build
 	rm -rf .venv out .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

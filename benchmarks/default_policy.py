@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from accrual.engine.batch_loop import play_batches
+from accrual.engine.batches import play_batches
 from accrual.engine.simulate import simulate
 from accrual.policies.age_imed import AgeIMED
 from accrual.policies.age_prior.policy import AgePrior

@@ -32,7 +32,7 @@ from accrual.live.ledger import Ledger
 from accrual.live.log_follower import details_from_store
 from accrual.policies.catalog import CATALOG
 from accrual.store.base import NewDecisions, NewPiece, StoreRequest
-from accrual.store.sqlite.rows import ADD
+from accrual.store.events import insert_into
 from accrual.store.sqlite.store import SQLiteStore
 
 ARMS, WINDOW, ROUNDS, PIECES = 10, 100, 20_000, 4
@@ -50,14 +50,14 @@ def micros(times: list[float]) -> float:
 
 
 def ledger() -> None:
-    print(f"{'ledger':18s}{'decide':>10s}{'observe':>10s}{'observe_many':>14s}   microseconds, median")
+    print(f"{'ledger':18s}{'decide':>10s}{'observe':>10s}   microseconds, median")
     for name in CATALOG:
         ledger = Ledger(CATALOG[name].example(20), [1.0] * ARMS, WINDOW)
         dice = np.random.default_rng(0)
         back = dice.integers(0, WINDOW, (ROUNDS, PIECES))
         values = dice.random((ROUNDS, PIECES)) / PIECES
         ages = (back * dice.random((ROUNDS, PIECES))).astype(np.int64)
-        decide, observe, many = [], [], []
+        decide, observe = [], []
         for now in range(ROUNDS):
             start = clock()
             ledger.decide(now)
@@ -70,13 +70,8 @@ def ledger() -> None:
                     start = clock()
                     ledger.observe(id_, value, age)
                     observe.append(clock() - start)
-        ids = dice.integers(ROUNDS - WINDOW // 2, ROUNDS, 10_000)
-        for _ in range(20):
-            start = clock()
-            ledger.observe_many(ids, np.full(len(ids), 1e-6), dice.integers(0, WINDOW, len(ids)))
-            many.append((clock() - start) / len(ids))
-        figures = [micros(times) for times in (decide[1000:], observe[1000:], many[1:])]
-        print(f"{name:18s}{figures[0]:10.2f}{figures[1]:10.2f}{figures[2]:14.3f}", flush=True)
+        figures = [micros(times) for times in (decide[1000:], observe[1000:])]
+        print(f"{name:18s}{figures[0]:10.2f}{figures[1]:10.2f}", flush=True)
 
 
 def bandit() -> None:
@@ -161,7 +156,7 @@ def contexts(events: int) -> None:
         whole, inner = micros(live[1000:]), micros(compiled[10:])
         print(f"  {title:20s}decide {whole:6.2f}, compiled loop {inner:5.2f}, the rest {whole - inner:6.2f}")
     filled = ac.Bandit(NAMES, window=1000, features=features)
-    fill(filled, events, filled.stored_contexts(people, len(people)))
+    fill(filled, events, filled.choice(len(people), context=people).contexts)
     log = filled._store.read(0, len(NAMES), events)
     contexts = details_from_store(filled._store, 0, plain, log).contexts
     for _ in range(2):  # the first compiles
@@ -205,12 +200,12 @@ def durable(folder: Path) -> None:
             bandit.observe_many(ids, values, ages=[0.0] * size, keys=keys)
             ours.append(clock() - start)
             rows = [
-                (1, sent + i, id_, key, value, 0.0, True, 1.0, False, None, 0)
+                (1, sent + i, id_, key, value, 0.0, True, 1.0, False, None)
                 for i, (id_, key, value) in enumerate(zip(ids, keys, values, strict=True))
             ]
             start = clock()
             bare.execute("BEGIN IMMEDIATE")
-            bare.executemany(ADD["piece"], rows)
+            bare.executemany(insert_into("piece"), rows)
             bare.execute("COMMIT")
             theirs.append(clock() - start)
             sent += size

@@ -39,7 +39,8 @@ from accrual.live.estimate import estimate, shared_spread
 from accrual.live.watch.evidence import bound_of, comparison_error, find_beaten, no_evidence, score
 from accrual.live.watch.guardrails import no_guards
 from accrual.live.watch.sequences import estimates as differences
-from accrual.live.watch.verdicts import Pace, verdict
+from accrual.live.watch.verdicts import verdict
+from accrual.live.watch.watcher import Pace
 from accrual.policies.floor import Shares, drawn, propensity
 from accrual.problems.laws import Law
 
@@ -300,7 +301,7 @@ def guardrails(runs: int) -> None:
         shares = even_shares(len(means), floor)
         found = np.zeros(runs, np.int64)
         for run in range(runs):
-            guards = no_guards([(0.0, 1.0)], [margin], shares.least, comparison_error(0), 0)
+            guards = no_guards([0], [(0.0, 1.0)], [margin], shares.least, comparison_error(0), 0)
             found[run] = first_trip(guards, shares, np.array(means), (5, run), 300, rounds)
         hits = found > 0
         when = f", the median round of these {np.median(found[hits]):,.0f}" if hits.any() else ""
@@ -341,7 +342,7 @@ def by_hand_life(arms: int, decisions: int, run: int) -> bool:
     bandit = ac.Bandit([str(arm) for arm in range(arms)], window=10, floor=0.5, seed=run)
     means = {str(arm): 0.3 for arm in range(arms)}
     play(bandit, dice, means, decisions)
-    difference, errors = differences(bandit._follower.ledger.evidence)
+    difference, errors = differences(bandit._follower.ledger.watched[1])
     away = difference / np.where(errors > 0.0, errors, np.inf)
     kept = {str(arm) for arm in np.unravel_index(int(np.argmax(away)), away.shape)}
     for name in means.keys() - kept:

@@ -6,6 +6,7 @@ import csv
 import math
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -106,6 +107,45 @@ def test_a_store_without_bandits_says_so(cli, tmp_path):
     assert out.startswith(f"no bandits in {url} yet; ")
     code, _, err = cli("bandits", "archive", "plays", "--store", url)
     assert (code, err) == (2, "accrual: unknown bandit 'plays': there is no bandit\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("db", "verify", "{url}"),
+        ("db", "export", "{url}", "folder"),
+        ("bandits", "erase", "--store", "{url}"),
+        ("bandits", "list", "--store", "{url}"),
+        ("keys", "list", "--store", "{url}"),
+        ("keys", "create", "--store", "{url}"),  # it lacks a scope
+        ("serve", "--host", "0.0.0.0", "--store", "{url}"),  # it lacks a key
+    ],
+)
+def test_a_mistyped_path_is_said_and_makes_no_file(cli, tmp_path, line):
+    code, _, err = cli(*(word.format(url=f"sqlite:///{tmp_path}/typo.db") for word in line))
+    assert code == 2
+    assert re.fullmatch("accrual: (there is no file .*typo.db; .*|.*--scope.*)\n", err)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_key_that_a_hint_prints_can_be_made(cli, tmp_path):
+    url = f"sqlite:///{tmp_path}/s.db"
+    said = cli("serve", "--host", "0.0.0.0", "--store", url)[2]
+    command = said.rpartition("needs a key: accrual ")[2].split()
+    assert cli(*command)[0] == 0
+    assert "admin read write" in cli("keys", "list", "--store", url)[1]
+
+
+def test_serve_makes_a_bandit_of_a_log_with_refunds(tmp_path):
+    rows = "".join(
+        f"{i},{'jazz' if i % 2 else 'rock'},{1.7e9 + i * 600},{i % 5 / 5 - 0.1},{1.7e9 + i * 600 + 3600}\n"
+        for i in range(300)
+    )
+    (tmp_path / "log.csv").write_text(f"id,arm,at,value,piece_at\n{rows}")
+    url = f"sqlite:///{tmp_path}/s.db"
+    make_bandits([f"plays={tmp_path}/log.csv"], url)
+    with ac.Bandit.open(url, "plays") as bandit:
+        bandit.observe(bandit.decide().id, -0.1)
 
 
 def test_serve_makes_a_bandit_of_a_fit_or_of_a_log_once(tmp_path):
@@ -308,12 +348,12 @@ def test_bench_prints_the_report(cli, monkeypatch):
 def test_headline_sorts_compares_and_draws(cli):
     code, out, err = cli("headline", "--runs", "2", "--horizon", "400", "--out", "new/h.png")
     assert (code, err) == (0, "")
-    assert out.endswith("picture: new/h.png\n")
+    assert "picture: new/h.png\nnext: accrual serve --demo" in out
     assert Path("new/h.png").read_bytes().startswith(PNG)
-    rows = [line.split("  ") for line in out.splitlines()[2:13]]
+    rows = [line.split("  ") for line in out.splitlines()[2:15]]
     means = [float(next(cell for cell in row[1:] if cell).replace(",", "")) for row in rows]
     assert means == sorted(means)
-    assert sum("%" in line for line in out.splitlines()) == 10  # all but the baseline
+    assert sum("%" in line for line in out.splitlines()) == 12  # all but the baseline
 
 
 def test_headline_needs_neither_frames_nor_files(tmp_path):

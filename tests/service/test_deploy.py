@@ -12,6 +12,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import kubernetes_validate
 import yaml
 from tests.serving import problem, serving
 
@@ -71,10 +72,28 @@ def test_compose_names_files_and_settings_that_there_are():
     assert load(DEPLOY / "accrual.toml").rate == tomllib.loads((DEPLOY / "accrual.toml").read_text())["rate"]
 
 
+def test_the_manifest_is_one_of_kubernetes_and_names_what_there_is():
+    documents = list(yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text()))
+    for document in documents:
+        kubernetes_validate.validate(document, "1.33", strict=True)
+    claim, deployment, service = documents
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert deployment["spec"]["selector"]["matchLabels"] == service["spec"]["selector"]
+    assert {mount["name"] for mount in container["volumeMounts"]} == {one["name"] for one in pod["volumes"]}
+    assert pod["volumes"][0]["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
+    settings = {variable["name"]: variable.get("value", "sqlite:///x.db") for variable in container["env"]}
+    assert all(name.startswith(PREFIX) for name in settings)
+    assert load(environment=settings).names > {"accrual"}
+    assert load().stop_seconds < pod["terminationGracePeriodSeconds"]
+    probes = [container[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "liveness", "readiness")]
+    assert probes == ["/healthz", "/healthz", "/readyz"]
+
+
 def test_the_dashboard_asks_for_every_metric_and_no_other():
     board = json.loads((DEPLOY / "grafana" / "accrual.json").read_text())
     asked = {
-        name.removesuffix("_bucket")
+        name.removesuffix("_bucket").removesuffix("_count")
         for panel in board["panels"]
         for target in panel["targets"]
         for name in re.findall(r"accrual_\w+", target["expr"])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import math
+import re
 import threading
 import time
 
@@ -122,8 +124,8 @@ def test_an_unknown_field_is_refused_and_the_nearest_is_named(service):
         ),
         (
             "/v1/bandits",
-            BODY | {"guardrails": {"refunds": {"action": "stop"}}},
-            "guardrails[...].action must be 'flag' or 'retire', not 'stop'",
+            BODY | {"streams": {"refunds": {"kind": "guardrail", "action": "stop"}}},
+            "streams[...].action must be 'flag' or 'retire', not 'stop'",
         ),
         ("/v1/bandits/plays/arms/retire", [], "the body must be an object with name, not a list"),
         ("/v1/bandits/plays/decisions", {"n": "1"}, "n must be a whole number, not text"),
@@ -449,7 +451,7 @@ def test_state_and_reasons_are_the_bandits_own(service, tmp_path):
     assert why["exact"]
     assert why["arm"] == max(why["reasons"], key=lambda reason: reason["index"])["arm"]
     assert [(reason["index"], reason["estimate"]) for reason in why["reasons"]] == [
-        (reason.value, reason.estimate) for reason in twin.explain(59).reasons
+        (reason.index, reason.estimate) for reason in twin.explain(59).reasons
     ]
     assert problem(service.get(f"{at}/decisions/60/explain")) == "unknown-decision"
 
@@ -610,7 +612,7 @@ def test_the_description_has_every_route(service):
         "/v1/bandits/{bandit}/history", "/v1/bandits/{bandit}/contexts",
     }  # fmt: skip
     assert set(found["paths"]["/v1/bandits/{bandit}/decisions"]) == {"get", "post"}
-    assert "PieceIn" in found["components"]["schemas"]
+    assert {"Piece", "PieceResult", "BanditState"} <= found["components"]["schemas"].keys()
 
 
 def test_metrics(service):
@@ -633,8 +635,35 @@ def test_metrics(service):
     assert value(after, "accrual_pending") > 0
     assert value(after, "accrual_fold_lag_events") == 0
     assert value(after, 'accrual_verdict{outcome="cannot_tell"}') > 0
-    assert "img" not in after
-    assert "measured" not in after
+    assert grown(_seconds("/v1/bandits/{bandit}/decisions", 200)) == 1
+    assert grown(_seconds("/v1/bandits/{bandit}/pieces", 200)) == 1
+    service.get("/no/such/address")
+    service.get("/v1/bandits/nobody/state")
+    page = service.get("/metrics").text
+    assert value(page, _seconds("none", 404)) >= 1
+    assert value(page, _seconds("/v1/bandits/{bandit}/state", 404)) >= 1
+    assert "img" not in page
+    assert "measured" not in page
+    assert "nobody" not in page
+
+
+def _seconds(route: str, status: int) -> str:
+    return f'accrual_request_seconds_count{{route="{route}",status="{status}"}}'
+
+
+def test_a_request_has_an_id_and_the_access_log_its_seconds(tmp_path, caplog):
+    with serving(tmp_path, access_log=True) as service:
+        logging.getLogger("accrual.service").addHandler(caplog.handler)  # a service does not propagate
+        given = service.get("/v1/bandits", headers={"X-Request-Id": "from-the-proxy:7"})
+        odd = service.get("/v1/nothing", headers={"X-Request-Id": "two words"})
+    logging.getLogger("accrual.service").removeHandler(caplog.handler)
+    assert given.headers["x-request-id"] == "from-the-proxy:7"
+    assert re.fullmatch(r"[0-9a-f]{16}", odd.headers["x-request-id"])
+    logged = {line.__dict__["request"]: line.__dict__ for line in caplog.records if line.msg == "answered"}
+    line = logged["from-the-proxy:7"]
+    assert (line["method"], line["path"], line["status"]) == ("GET", "/v1/bandits", 200)
+    assert 0.0 < line["seconds"] < 60.0
+    assert logged[odd.headers["x-request-id"]]["status"] == 404
 
 
 def value(page: str, name: str) -> float:
@@ -720,6 +749,33 @@ def test_a_full_line_says_try_again(tmp_path, monkeypatch):
         assert problem(refused) == "busy"
         assert refused.headers["retry-after"] == "1"
         assert len(service.events()) == 2 + 1 + 10
+
+
+def test_a_full_line_counts_every_decision_of_a_request(tmp_path, monkeypatch):
+    """A request for a thousand decisions counted as one."""
+    with serving(tmp_path, queue=10) as service:
+        service.post("/v1/bandits", BODY)
+        append, begun, go = SQLiteStore.append, threading.Event(), threading.Event()
+
+        def slow(*given, **named):
+            begun.set()
+            go.wait(30)
+            return append(*given, **named)
+
+        monkeypatch.setattr(SQLiteStore, "append", slow)
+        answers: list[int] = []
+        first = threading.Thread(
+            target=lambda: answers.append(service.post("/v1/bandits/plays/decisions", {"n": 9}).status_code)
+        )
+        first.start()
+        assert begun.wait(30)
+        refused = service.post("/v1/bandits/plays/decisions", {"n": 2})
+        assert (refused.status_code, problem(refused)) == (503, "busy")
+        assert "9 decisions" in refused.json()["detail"]
+        go.set()
+        first.join()
+        assert answers == [200]
+        assert service.post("/v1/bandits/plays/decisions", {"n": 2}).status_code == 200
 
 
 def test_stopped_in_order_with_requests_under_way(tmp_path):

@@ -144,6 +144,7 @@ def test_a_rotated_key_may_stay_good_for_a_while(tmp_path, capsys):
     ],
 )
 def test_what_keys_refuses(tmp_path, capsys, words, says):
+    make_tables(url(tmp_path))
     assert run(["keys", *words, "--store", url(tmp_path)]) == 2
     assert says in capsys.readouterr().err
 
@@ -198,7 +199,8 @@ def test_a_key_may_not_ask_too_often(tmp_path):
 
 def test_the_service_is_called_by_its_name(tmp_path):
     with serving(tmp_path, hosts=("Bandits.example",)) as service:
-        for host in ("localhost", "127.0.0.1:8000", "bandits.example", "BANDITS.example:443", "[::1]:8000"):
+        named = ("localhost", "127.0.0.1:8000", "bandits.example", "BANDITS.example:443", "[::1]:8000")
+        for host in (*named, "10.1.2.3", "10.1.2.3:8000", "[2001:db8::1]:443"):
             assert service.get("/v1/bandits", headers={"Host": host}).status_code == 200, host
         for host in (
             "evil.example",
@@ -206,11 +208,14 @@ def test_the_service_is_called_by_its_name(tmp_path):
             "localhost:8000.evil",
             "",
             "[::1",
-            "127.0.0.2",
+            "127.0.0.1.evil.example",
+            "10.1.2",
         ):
             answer = service.get("/v1/bandits", headers={"Host": host})
             assert (answer.status_code, problem(answer)) == (421, "host"), host
         assert service.get("/", headers={"Host": "evil.example"}).status_code == 421
+        for probe in ("/healthz", "/readyz", "/metrics"):
+            assert service.get(probe, headers={"Host": "any.example"}).status_code == 200, probe
         two = b"GET /v1/bandits HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\nConnection: close\r\n\r\n"
         assert b" 400 " in service.raw(two).split(b"\r\n")[0]
 

@@ -26,13 +26,15 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="Which key; accrual keys l
 
 
 @contextmanager
-def _table(store: str | None) -> Iterator[KeyTable]:
-    """Open the keys of a service."""
+def _table(store: str | None, new: bool = False) -> Iterator[KeyTable]:
+    """Open the keys of a service; with `new`, make the database if there is none."""
     need("msgspec", "service")
     from accrual.service.keys import ready_keys
     from accrual.service.settings import load
+    from accrual.store.backends import open_keys
 
-    table = ready_keys(load(environment=os.environ, options={"store": store}).store)
+    url = load(environment=os.environ, options={"store": store}).store
+    table = ready_keys(url) if new else open_keys(url)
     try:
         yield table
     finally:
@@ -48,12 +50,13 @@ def create(
     store: Store = None,
 ) -> None:
     """Print a new key, which is not shown again."""
-    with _table(store) as table:
-        from accrual.service.keys import new_key
+    need("msgspec", "service")
+    from accrual.service.keys import new_key
 
-        row, text = new_key(name, scope or [], time.time())
+    row, text = new_key(name, scope or [], time.time())
+    with _table(store, new=True) as table:
         table.add(row)
-        _show(text)
+    _show(text)
 
 
 @app.command("list")

@@ -26,7 +26,7 @@ def paper(
     extent: Extent,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID", help="A setting, or the beginning of its name; may be repeated."),
+        typer.Option(metavar="ID", help="A setting, or figure3 or table8 as in the paper; may be repeated."),
     ] = None,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where results and report go.")] = Path(
         "out/paper"

@@ -71,6 +71,7 @@ def serve(
     need("starlette", "service")
     need("uvicorn", "service")
     need("httptools", "service")
+    from accrual.service.keys import create_key_command
     from accrual.service.server import serve as run
     from accrual.service.settings import load, named
     from accrual.store.address import parse
@@ -83,9 +84,10 @@ def serve(
     def started(address: str, keys: bool) -> None:
         what = "simulated traffic, kept until it stops," if passing else parse(settings.store)
         print(f"accrual serves {what} at {address}", file=sys.stderr)
-        if not keys:
+        if not keys and not passing:
             print(
-                "anyone on this machine may use it, until there is a key: accrual keys create",
+                "anyone on this machine may use it, until there is a key: "
+                f"{create_key_command(settings.store)}",
                 file=sys.stderr,
             )
 
@@ -122,7 +124,13 @@ def make_bandits(priors: Sequence[str], store: str) -> None:
             if row is None:
                 fitted = _fitted(file)
                 caps = {arm.name: arm.cap.used for arm in fitted.known if arm.cap is not None}
-                Bandit(caps, timedelta(seconds=fitted.window), store=place, name=name, prior=fitted).close()
+                refunds = any((arm.sample.values < 0.0).any() for arm in fitted.known)
+                window = timedelta(seconds=fitted.window)
+                Bandit(
+                    caps, window, store=place, name=name, prior=fitted, allow_negative=bool(refunds)
+                ).close()
+                also = ", and takes negative pieces, as the log has them" if refunds else ""
+                print(f"made {name} from {file}{also}", file=sys.stderr)
             elif not row.config.get("imported"):
                 raise InputError(f"--prior: the bandit {name!r} was made without a prior; take another name")
         finally:
@@ -134,4 +142,4 @@ def _fitted(file: str) -> Fitted:
     from accrual.logs.fit import fit
     from accrual.logs.fitted import Fitted
 
-    return Fitted.load(file) if Path(file).suffix == ".json" else fit(file)
+    return Fitted.load(file) if Path(file).suffix == ".json" else fit(file, allow_negative=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from accrual.core.errors import need
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+STYLES = ("-", "-.", ":")  # where there are more lines than colours
 
 # One colour and line for each policy or spread, the same in every picture. The hues are Paul Tol's, which
 # readers with any colour vision can tell apart. A legend has the order in which the curves end, so a line can
@@ -31,6 +32,7 @@ _LINES: dict[str, dict[str, Any]] = {
     "UCB1": {"color": "#000000", "linestyle": ":"},
     "DelayedUCB1": {"color": "#000000", "linestyle": "-."},
     "GroupKLUCB": {"color": "#0072B2", "linewidth": 2.2},
+    "AgePrior": {"color": "#E8480C", "linewidth": 2.8},
     "AgeIMED": {"color": "#0072B2", "linewidth": 2.4},
     "AgeTS": {"color": "#D55E00"},
     "AgeUCB": {"color": "#CC79A7"},
@@ -153,6 +155,25 @@ def short(value: float) -> str:
         return f"{value:.3g}"
     power = int(np.floor(np.log10(value)))
     return f"{value / 10**power:.2f}e{power}"
+
+
+def lines(labels: Sequence[str]) -> list[dict[str, Any]]:
+    """Return how to draw the lines of policies with these labels, each unlike the others.
+
+    Examples
+    --------
+    >>> [line["color"] for line in lines(["TPUCBFRG(50, begin)", "mine"])]
+    ['#117733', '#0072B2']
+    """
+    found: list[dict[str, Any]] = []
+    for rank, label in enumerate(labels):
+        words = re.findall(r"\w+", label)
+        known = next((_LINES[word] for word in (label, *words[2:3], *words[:1]) if word in _LINES), None)
+        if known is None or {"linewidth": 1.8} | known in found:
+            style = STYLES[rank // len(COLOURS) % len(STYLES)]
+            known = {"color": COLOURS[rank % len(COLOURS)], "linestyle": style}
+        found.append({"linewidth": 1.8} | known)
+    return found
 
 
 def line(kind: str) -> dict[str, Any]:

@@ -17,9 +17,8 @@ import numpy.typing as npt
 from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError, need
 from accrual.core.files import replacing
-from accrual.core.pictures import COLOURS
+from accrual.core.pictures import lines
 
-STYLES = ("-", "-.", ":")  # where there are more lines than colours
 DASHES = ((6, 3), (2, 2), (8, 2, 2, 2), (1, 3))  # of the bounds, which are all grey
 
 _FIGURE: dict[str, Any] = {"figsize": (9, 5.5), "layout": "tight"}
@@ -243,12 +242,11 @@ def draw_regret(
     band = 2 * result.regret.std(axis=1, ddof=1) / np.sqrt(runs) if runs > 1 else 0 * mean
     # The legend names the curves in the order in which they end, the highest on top.
     order = np.argsort(-mean[:, -1], kind="stable")
-    for rank, p in enumerate(order):
-        colour = COLOURS[rank % len(COLOURS)]
-        style = STYLES[rank // len(COLOURS) % len(STYLES)]
+    for p, style in zip(order, lines([result.labels[p] for p in order]), strict=True):
         label = f"{result.labels[p]}   {_short(mean[p, -1])}"
-        ax.plot(result.rounds, mean[p], color=colour, linestyle=style, label=label, linewidth=1.8)
-        ax.fill_between(result.rounds, mean[p] - band[p], mean[p] + band[p], color=colour, alpha=0.2, lw=0)
+        ax.plot(result.rounds, mean[p], label=label, **style)
+        low, high = mean[p] - band[p], mean[p] + band[p]
+        ax.fill_between(result.rounds, low, high, color=style["color"], alpha=0.2, lw=0)
     highest = float(mean.max())
     top = 1.05 * highest
     for rank, (name, curve) in enumerate(bounds.items()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from accrual.core.number_text import figure
 from accrual.core.reward_model import Observed
 from accrual.live.config import Config
 from accrual.live.contexts import numbers_of
-from accrual.live.watch import REWARD
+from accrual.live.watch import NO_STREAM
 from accrual.store.base import Store, StoredArm
 from accrual.store.events import DecisionRow, Events, Kind
 
@@ -116,7 +117,7 @@ def _fill(log: ClosedLog, first: int, chunks: Iterator[Events]) -> None:
         made[at], window[at] = events.at[new], events.age[new]
         (over,) = np.nonzero(mine & (events.kind == Kind.CLOSE))
         shut[place[over]] = events.seq[over]
-        (paid,) = np.nonzero(mine & (events.kind == Kind.PIECE) & (events.arm == REWARD))
+        (paid,) = np.nonzero(mine & (events.kind == Kind.PIECE) & (events.arm == NO_STREAM))
         at = place[paid]
         in_time = (events.age[paid] < window[at]) & (events.at[paid] < made[at] + window[at])
         in_time &= events.seq[paid] < shut[at]
@@ -127,7 +128,8 @@ BOUNDS = Bounds(decisions=50_000, events=1_000_000)
 _WORK_MOST = 5_000_000  # arms x width**3: about how long it takes to fit the models
 
 
-class ContextWorth(NamedTuple):
+@dataclass(frozen=True)
+class ContextWorth:
     """What contexts are worth to a bandit.
 
     The estimate uses closed decisions and their propensities. A linear model is fitted to earlier decisions
@@ -138,8 +140,10 @@ class ContextWorth(NamedTuple):
     ----------
     more : Interval or None
         How much more a decision pays if its arm is chosen by context; None if it cannot be told.
-    with_contexts, without : Interval or None
-        What a decision pays if its arm is chosen by context; and if all get the one arm that pays best.
+    with_contexts : Interval or None
+        What a decision pays if its arm is chosen by context.
+    without : Interval or None
+        What a decision pays if every decision gets the one arm that pays best.
     single : str
         The one arm that pays best; several arms if that changed in the course of the decisions.
     winners : tuple of Winner

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
 import operator
-import weakref
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -17,27 +16,29 @@ from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, whole
 from accrual.core.features import Features
 from accrual.core.groups import group_ends
-from accrual.core.jit import machine_code_for, native_tuple, python_function
+from accrual.core.jit import BoundKernel, Recipe, python_function
 from accrual.core.random import ROUND_MOST, SEED_MOST
 from accrual.live.contexts import AboutArms, ContextEncoder, ContextRows
 from accrual.live.kernels import (
+    BATCH,
     CHOOSE,
+    DECIDE,
+    EXAMPLES,
+    FOLD,
     LATE,
+    LEARN,
     LOST,
     NEXT,
+    NO_ROOM,
     OF_ARM,
     RECENT,
-    RINGS,
     SHUT,
+    TRY,
     USED,
-    Kernels,
     KernelState,
-    OpenSums,
-    Pending,
-    Queues,
     Rules,
     close,
-    compile_kernels,
+    make_kernel,
     new_arm_cap,
     new_arm_window,
     no_trial_pending,
@@ -45,21 +46,12 @@ from accrual.live.kernels import (
     with_arms,
     with_room,
 )
-from accrual.live.watch import (
-    Alarms,
-    Evidence,
-    Guardrail,
-    Guards,
-    comparison_error,
-    no_alarms,
-    no_evidence,
-    no_guards,
-)
-from accrual.live.watch import with_arms as alarms_with_arms
-from accrual.policies.base import Policy, lost_index, no_amended, positive
+from accrual.live.watch import NEVER, Comparison, Watcher, watchers_of
+from accrual.policies.base import Policy, is_numbered, lost_index, no_amended, positive
+from accrual.policies.catalog import policy_text
 from accrual.policies.contexts import params_of
 from accrual.policies.floor import Limits
-from accrual.store.events import Events, Kind
+from accrual.store.events import PACKED, Events, Kind, unpack
 
 NO_ARM = "every arm has retired; add one before deciding"
 
@@ -104,10 +96,10 @@ class Ledger:
         Whether a total may be below 0, down to the cap's negative.
     features : Features, optional
         The features of contexts. Without features, a policy that chooses by contexts gets a constant.
-    guardrails : sequence of Guardrail, optional
-        Limits on other streams of pieces, which the policy does not get.
-    imported : int
-        How many of the first decisions come from an old log.
+    streams : int
+        How many streams of pieces there are beside the reward; the policy does not get them.
+    watchers : sequence of Watcher, optional
+        What watches finished decisions; the alarm and the verdict unless given.
     about : AboutArms, optional
         What is known about the arms, for a policy that uses it.
 
@@ -148,8 +140,8 @@ class Ledger:
         limits: Limits = Limits(),  # noqa: B008  (it cannot change)
         allow_negative: bool = False,
         features: Features | None = None,
-        guardrails: Sequence[Guardrail] = (),
-        imported: int = 0,
+        streams: int = 0,
+        watchers: Sequence[Watcher] | None = None,
         about: AboutArms | None = None,
     ) -> None:
         if policy.feedback == "groups" and policy.functions.amended is no_amended:
@@ -165,9 +157,9 @@ class Ledger:
         self.edges: Floats = np.where(edges == self.window, self.span, edges * (self.span / self.window))
         self._edges = group_ends(edges, self.window, self.span)
         self._ends = self._edges if len(edges) else np.array([self.span])
-        self.guardrails = tuple(guardrails)
+        self.streams = streams
         self.pending_decisions = none_pending(
-            len(self.arms), len(edges), len(self._ends), self.context_encoder.width, len(self.guardrails)
+            len(self.arms), len(edges), len(self._ends), self.context_encoder.width, streams
         )
         self.decisions = 0
         self.now = -math.inf
@@ -177,16 +169,36 @@ class Ledger:
         self._trial_pending = no_trial_pending(len(self._ends), 256)
         self.params = self._params(self.arms.caps, self.arms.about)
         self.statistics = statistics_of(policy, policy.stats(self.params), len(self.arms))
-        watched = 0 if policy.contextual else len(self.arms)
-        self.alarms = no_alarms(watched, watched, imported)
+        self.watchers = tuple(watchers_of(policy.contextual) if watchers is None else watchers)
         self._judging = True
-        self._begin_comparison()
-        self.kernels = BoundKernels(
-            compile_kernels(
-                policy.functions, policy.feedback, policy.contextual, bool(policy.learning_fields)
-            )
+        self.watched: tuple[Any, ...] = ()  # for each watcher, its arrays
+        self._start_watchers()
+        self._batch = unpack(np.zeros(BATCH, PACKED))
+        self.kernel = BoundKernel(
+            make_kernel(
+                policy.functions,
+                policy.feedback,
+                policy.contextual,
+                is_numbered(self.statistics.stats),
+                tuple((watcher.see, watcher.in_order) for watcher in self.watchers),
+            ),
+            *EXAMPLES,
         )
         self._bind()
+
+    def answer_at_once(self, kinds: Sequence[str] = ()) -> None:
+        """Do everything in plain Python, with the same results, until the kernels have been compiled.
+
+        Without this, the first call waits for them. `kinds` are those of the bandit's streams.
+        """
+
+        def recipe() -> Recipe:
+            text = policy_text(self.policy)
+            given = None if text is None else json.dumps([text, self.window, sorted(set(kinds))])
+            return Recipe(self.policy.label, "accrual.live.warm", given)
+
+        self.kernel.answer_at_once(recipe)
+        self.context_encoder.kernel.answer_at_once(recipe)
 
     @property
     def pending(self) -> int:
@@ -254,8 +266,8 @@ class Ledger:
         if not self.arms.in_play:
             raise InputError(NO_ARM)
         self._prepare(n, contexts, made=False)
-        kernels = self.kernels
-        while not kernels.code.choose(kernels.arrays, time, float(step), n, salt):
+        kernel = self.kernel
+        while kernel.run(kernel.arrays, TRY, CHOOSE, n, time, float(step), 0.0, salt) == NO_ROOM:
             self._trial_pending = no_trial_pending(len(self._ends), 2 * len(self._trial_pending.places) + n)
             self._bind()
         arms: list[int] = self._chosen[:n].tolist()
@@ -284,8 +296,19 @@ class Ledger:
             made = int(np.count_nonzero(events.kind == Kind.DECISION))
             if self.context_encoder.encode(made, self.decisions, contexts, made=True):
                 self._bind()
-        done, kernels = 0, self.kernels
-        while (done := kernels.code.extend(kernels.arrays, done, events)) < len(events.kind):
+        for begin in range(0, len(events.kind), BATCH):
+            part = Events._make(column[begin : begin + BATCH] for column in events)
+            for column, values in zip(self._batch, part, strict=True):
+                column[: len(values)] = values
+            self._fold_batch(part, new)
+        if len(events.kind):
+            self.now = float(events.at[-1])
+            self.decisions = int(self.pending_decisions.counts[NEXT])
+
+    def _fold_batch(self, events: Events, about: Iterator[bytes | None]) -> None:
+        """Fold the events of `self._batch`, which are also given."""
+        done, n, kernel = 0, len(events.kind), self.kernel
+        while (done := kernel.run(kernel.arrays, FOLD, done, n, 0.0, 0.0, 0.0, 0)) < n:
             kind = events.kind[done]
             if kind == Kind.DECISION:
                 self.pending_decisions = with_room(self.pending_decisions, 1)
@@ -294,13 +317,10 @@ class Ledger:
             self.tick(float(events.at[done]))
             if kind == Kind.ADD_ARM:
                 cap, window = (python_function(get)(events, done) for get in (new_arm_cap, new_arm_window))
-                self.add_arm(float(cap), float(window), next(new, None), int(events.seq[done]))
+                self.add_arm(float(cap), float(window), next(about, None), int(events.seq[done]))
             elif kind == Kind.RETIRE_ARM:
                 self.retire_arm(int(events.arm[done]))
             done += 1
-        if done:
-            self.now = float(events.at[-1])
-            self.decisions = int(self.pending_decisions.counts[NEXT])
 
     def make_one(self, time: float, salt: int = 0, contexts: ContextRows | None = None) -> int:
         """Make one decision, for a caller that has checked the time; return its arm."""
@@ -308,8 +328,8 @@ class Ledger:
         if (encoder.used or contexts is not None) and encoder.encode(1, self.decisions, contexts, made=True):
             self._bind()
         self.now = time
-        kernels = self.kernels
-        while not kernels.code.advance(kernels.arrays, time, 1, CHOOSE, OF_ARM, salt):
+        kernel = self.kernel
+        while kernel.run(kernel.arrays, DECIDE, CHOOSE, 1, time, OF_ARM, 0.0, salt) == NO_ROOM:
             self.pending_decisions = with_room(self.pending_decisions, 1)
             self._bind()
         arm: int = self._chosen.item(0)
@@ -330,8 +350,8 @@ class Ledger:
         """Make `n` decisions, for a caller that has checked what `decide` checks; return their arms."""
         self._prepare(n, contexts, made=True)
         self.now = time
-        kernels = self.kernels
-        while not kernels.code.advance(kernels.arrays, time, n, arm, own, salt):
+        kernel = self.kernel
+        while kernel.run(kernel.arrays, DECIDE, arm, n, time, own, 0.0, salt) == NO_ROOM:
             self.pending_decisions = with_room(self.pending_decisions, n)
             self._bind()
         arms: list[int] = self._chosen[:n].tolist()
@@ -373,39 +393,13 @@ class Ledger:
         if not age >= 0:
             raise InputError(f"a piece's age must be 0 or more, not {age!r}")
         number = existing_decision(self.decisions, id)
-        kernels = self.kernels
-        return bool(kernels.code.observe(kernels.arrays, number, float(value), float(age)))
-
-    def observe_many(
-        self, ids: npt.ArrayLike, values: npt.ArrayLike, ages: npt.ArrayLike
-    ) -> npt.NDArray[np.bool_]:
-        """Add several pieces, in this order: all of them, or none if one is wrong.
-
-        Returns
-        -------
-        ndarray of bool
-            Whether the policy learns from each.
-        """
-        number = np.ascontiguousarray(ids, np.int64)
-        value = np.ascontiguousarray(values, np.float64)
-        age = np.ascontiguousarray(ages, np.float64)
-        if number.ndim != 1 or not number.shape == value.shape == age.shape:
-            raise InputError("ids, values and ages must be flat and of one length")
-        if not np.isfinite(value).all():
-            raise InputError("the values of pieces must be finite numbers")
-        if not (age >= 0).all():
-            raise InputError("the ages of pieces must be 0 or more")
-        if len(number):
-            existing_decision(self.decisions, int(number.min()))
-            existing_decision(self.decisions, int(number.max()))
-        learned = np.zeros(len(number), np.bool_)
-        self.kernels.code.observe_many(self.kernels.arrays, number, value, age, learned)
-        return learned
+        kernel = self.kernel
+        return bool(kernel.run(kernel.arrays, LEARN, number, 0, 0.0, float(value), float(age), 0))
 
     def tick(self, now: float) -> None:
         """Let time pass: groups finish and windows close, in order of time, then of id."""
         self.now = later(self.now, now)
-        self.kernels.code.advance(self.kernels.arrays, self.now, 0, CHOOSE, OF_ARM, 0)
+        self.kernel.run(self.kernel.arrays, DECIDE, CHOOSE, 0, self.now, OF_ARM, 0.0, 0)
 
     def close_decision(self, id: int, now: float) -> bool:
         """Refuse further pieces of decision `id`; return False if its window was over or it had been closed.
@@ -428,46 +422,38 @@ class Ledger:
         """
         own = self.span if window is None else window
         self.params = self.check_arm(cap, own, about)
-        self.arms.add(cap, own, about)
+        self.arms.add(cap, own, about, position)
         self.statistics = statistics_of(
             self.policy, self.policy.grow(self.stats, self.params), len(self.arms)
         )
-        if not self.policy.contextual:
-            self.alarms = alarms_with_arms(self.alarms, self.arms.founding, len(self.arms))
         self.pending_decisions = with_arms(self.pending_decisions, len(self.arms))
-        self._begin_comparison(position, (self.evidence, self.guards))
+        comparison = self._comparison()
+        self.watched = tuple(
+            watcher.with_arm(arrays, comparison)
+            for watcher, arrays in zip(self.watchers, self.watched, strict=True)
+        )
         self._bind()
         return len(self.arms) - 1
 
-    def _begin_comparison(self, known: int = 0, last: tuple[Evidence, Guards] | None = None) -> None:
-        """Compare the arms that there are now, over the same decisions, from the next decision on.
+    def _comparison(self) -> Comparison:
+        """Return the arms that there are now, to be compared over the same decisions from the next one on."""
+        arms = self.arms
+        return Comparison(
+            caps=arms.caps,
+            least=np.where(arms.playing, self.limits.shares(arms.playing).least, np.nan),
+            founding=arms.founding,
+            lowest=-1.0 if self._allow_negative else 0.0,
+            first=int(self.pending_decisions.counts[NEXT]) if self._judging else NEVER,
+        )
 
-        A decision counts only if the worker that made it had read the log up to `known`, and knew all arms.
-        The findings of the `last` comparison stay, each with its range of decisions. Each
-        comparison spends its own part of the error.
-        """
-        arms, first = self.arms, int(self.pending_decisions.counts[NEXT])
-        limits, guardrails = (self.limits, self.guardrails) if self._judging else (Limits(), ())
-        error = comparison_error(len(arms) - arms.founding)
-        least = np.where(arms.playing, limits.shares(arms.playing).least, np.nan)
-        sign = -1.0 if self._allow_negative else 0.0
-        ranges = np.stack([sign * arms.caps, arms.caps], axis=1)
-        self.evidence = no_evidence(ranges, least, error, first, known)
-        guarded = [(sign * guardrail.cap, guardrail.cap) for guardrail in guardrails]
-        margins = [guardrail.margin for guardrail in guardrails]
-        self.guards = no_guards(guarded, margins, least, error, first, known)
-        if last is not None:
-            evidence, guards = last
-            had = len(evidence.beaten)
-            self.evidence.beaten[:had, :had] = evidence.beaten
-            self.evidence.spans[:had, :had] = evidence.spans
-            self.guards.worse[:, :had] = guards.worse
-            self.guards.spans[:, :had] = guards.spans
+    def _start_watchers(self) -> None:
+        comparison = self._comparison()
+        self.watched = tuple(watcher.start(comparison) for watcher in self.watchers)
 
     def only_choose(self) -> None:
-        """Stop judging arms, which takes time for every pair of arms. Choices do not depend on it."""
+        """Show no more decisions to the watchers, which takes time. Choices do not depend on it."""
         self._judging = False
-        self._begin_comparison()
+        self._start_watchers()
         self._bind()
 
     def check_arm(self, cap: float, window: float, about: bytes | None = None) -> Any:
@@ -485,53 +471,42 @@ class Ledger:
         self.arms.retire(arm)
         self._bind()
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the fold of the events as arrays, by name. Nothing is copied."""
-        pending = self.pending_decisions
+    def arrays(self, watched: bool = True) -> dict[str, npt.NDArray[Any]]:
+        """Return the fold of the events as arrays, by name. Nothing is copied.
+
+        Without `watched` the arrays of the watchers are left out; only a ledger that has been told to
+        `only_choose` can go on from these.
+        """
+        names = [watcher.name for watcher in self.watchers] if watched else []
         return {
             **self.arms.arrays(),
             "now": np.array([self.now]),
-            "counts": pending.counts,
-            "where": pending.where,
-            "paid": pending.paid,
-            "contexts": pending.contexts,
             "oddities": self.context_encoder.oddities,
-            **{name: getattr(pending, name) for name in RINGS},
-            **{f"evidence.{name}": array for name, array in self.evidence._asdict().items()},
-            **{f"guards.{name}": array for name, array in self.guards.evidence._asdict().items()},
-            "guards.margins": self.guards.margins,
-            "guards.worse": self.guards.worse,
-            "guards.worse_spans": self.guards.spans,
-            **{f"alarms.{name}": array for name, array in self.alarms._asdict().items()},
-            **{f"queues.{name}": array for name, array in pending.queues._asdict().items()},
-            **{f"open.{name}": array for name, array in pending.sums._asdict().items()},
-            **{f"stats.{name}": array for name, array in self.stats._asdict().items()},
+            **named_arrays("pending", self.pending_decisions),
+            **named_arrays("stats", self.stats),
+            **{
+                name: array
+                for own, arrays in zip(names, self.watched, strict=False)
+                for name, array in named_arrays(own, arrays).items()
+            },
         }
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on from the `arrays` of another ledger with the same policy and window."""
         self.arms.restore(arrays)
         self.now = float(arrays["now"][0])
-        self.pending_decisions = Pending(
-            queues=_restored(Queues, arrays, "queues"),
-            sums=_restored(OpenSums, arrays, "open"),
-            **{name: arrays[name].copy() for name in ("counts", "where", "paid", "contexts", *RINGS)},
-        )
+        self.pending_decisions = _restored("pending", self.pending_decisions, arrays)
         if self._judging:
-            self.evidence = _restored(Evidence, arrays, "evidence")
-            self.guards = Guards(
-                evidence=_restored(Evidence, arrays, "guards"),
-                margins=arrays["guards.margins"].copy(),
-                worse=arrays["guards.worse"].copy(),
-                spans=arrays["guards.worse_spans"].copy(),
+            self.watched = tuple(
+                _restored(watcher.name, old, arrays)
+                for watcher, old in zip(self.watchers, self.watched, strict=True)
             )
         else:
-            self._begin_comparison()
-        self.alarms = _restored(Alarms, arrays, "alarms")
+            self._start_watchers()
         self.context_encoder.restore(arrays["oddities"])
         self.decisions = int(self.pending_decisions.counts[NEXT])
         self.params = self._params(self.arms.caps, self.arms.about)
-        stats = type(self.stats)(*(arrays[f"stats.{name}"] for name in self.stats._fields))
+        stats = _restored("stats", self.stats, arrays)
         self.statistics = statistics_of(self.policy, stats, len(self.arms))
         self._bind()
 
@@ -549,10 +524,11 @@ class Ledger:
             seed=self.seed,
             founding=arms.founding,
             caps=arms.caps,
+            known=int(arms.known[0]),
             floored=self._floored,
             shares=self.limits.shares(arms.playing),
         )
-        self.kernels.bind(
+        self.kernel.bind(
             KernelState(
                 params=self.params,
                 choosing=choosing,
@@ -565,10 +541,9 @@ class Ledger:
                 first_news=arms.first_news,
                 observed=arms.observed,
                 above=arms.above,
-                evidence=self.evidence,
-                guards=self.guards,
-                alarms=self.alarms,
+                watched=self.watched,
                 recent=arms.recent,
+                batch=self._batch,
                 trial_first_news=np.full(len(arms), np.inf),
                 trial_pending=self._trial_pending,
                 **self.statistics._asdict(),
@@ -576,9 +551,20 @@ class Ledger:
         )
 
 
-def _restored(kind: Any, arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> Any:
-    """Return a named tuple of copies of the arrays whose names begin with a prefix."""
-    return kind._make(arrays[f"{prefix}.{name}"].copy() for name in kind._fields)
+def named_arrays(name: str, arrays: Any) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of a named tuple, and of the named tuples in it, by names that begin with `name`."""
+    if not isinstance(arrays, tuple):
+        return {name: arrays}
+    fields = zip(arrays._fields, arrays, strict=True)  # type: ignore[attr-defined]
+    return {key: array for own, part in fields for key, array in named_arrays(f"{name}.{own}", part).items()}
+
+
+def _restored(name: str, like: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
+    """Return a named tuple as `like` is, of copies of the arrays that `named_arrays` named."""
+    if not isinstance(like, tuple):
+        return arrays[name].copy()
+    fields = zip(like._fields, like, strict=True)  # type: ignore[attr-defined]
+    return type(like)(*[_restored(f"{name}.{own}", part, arrays) for own, part in fields])
 
 
 def later(last: float, now: float) -> float:
@@ -603,7 +589,7 @@ def existing_decision(made: int, id: int) -> int:
 # The largest value of a piece, in caps. Sums have sixteen digits: if a piece of this size is taken back
 # later, the sum of the other pieces is still right to a ten-millionth of the cap.
 VALUE_MOST = 1e9
-_ARRAYS = ("caps", "windows", "about", "playing", "observed", "above", "recent", "first_news")
+_ARRAYS = ("caps", "windows", "about", "playing", "observed", "above", "recent", "first_news", "known")
 
 
 class ArmTable:
@@ -637,6 +623,8 @@ class ArmTable:
         When each arm's first decision finishes its first group; infinite before that decision.
     recent : ndarray of int
         The arms of the last 1,000 decisions: the arm of decision `id` is at ``id % 1000``.
+    known : ndarray of int
+        One number: the position in the log that a worker must have read to know all arms.
     founding : int
         How many arms there were at the start; arms with higher numbers were added later.
     in_play : list of int
@@ -672,6 +660,7 @@ class ArmTable:
         self.above = np.zeros(len(caps), np.int64)
         self.first_news = np.full(len(caps), np.inf)
         self.recent = np.zeros(RECENT, np.int64)
+        self.known = np.zeros(1, np.int64)
         self._derive()
 
     def _derive(self) -> None:
@@ -699,8 +688,8 @@ class ArmTable:
         row = np.zeros((1, 0)) if self._about is None else self._about.encoded((stored,))
         return np.concatenate([self.about, row])
 
-    def add(self, cap: float, window: float, about: bytes | None = None) -> None:
-        """Add an arm whose cap and window have been checked."""
+    def add(self, cap: float, window: float, about: bytes | None, position: int) -> None:
+        """Add an arm, at a position of the log; its cap and window have been checked."""
         self.caps = np.append(self.caps, float(cap))
         self.windows = np.append(self.windows, float(window))
         self.about = self.about_with(about)
@@ -708,6 +697,7 @@ class ArmTable:
         self.observed = np.append(self.observed, 0.0)
         self.above = np.append(self.above, 0)
         self.first_news = np.append(self.first_news, np.inf)
+        self.known = np.array([position])
         self._derive()
 
     def retire(self, arm: int) -> None:
@@ -750,8 +740,9 @@ def statistics_of(policy: Policy, stats: Any, arms: int) -> Statistics:
     """Return statistics that start from a copy of `stats`."""
     own, memory = together(stats)
     choosing_bytes = len(memory)
-    if policy.learning_fields:
-        choosing_bytes = int(getattr(own, policy.learning_fields[0]).ctypes.data - memory.ctypes.data)
+    if policy.functions.hooks.learning_fields:
+        first = policy.functions.hooks.learning_fields[0]
+        choosing_bytes = int(getattr(own, first).ctypes.data - memory.ctypes.data)
     trial_stats, trial_memory = together(stats)
     return Statistics(
         stats=own,
@@ -787,47 +778,3 @@ def together(arrays: Any) -> tuple[Any, npt.NDArray[np.uint8]]:
         copy[...] = array
         copies.append(copy)
     return type(arrays)(*copies), memory
-
-
-class BoundKernels:
-    """A policy's kernels, bound to the arrays of one ledger.
-
-    Parameters
-    ----------
-    kernels : Kernels
-
-    Attributes
-    ----------
-    compiled : Kernels
-        The kernels for any arrays.
-    code : Kernels
-        The kernels for `arrays`. Once a kernel has been called, it needs no look-up of types.
-    arrays : Any
-        The arrays, in the form that compiled code takes.
-    """
-
-    def __init__(self, kernels: Kernels) -> None:
-        self.compiled = self.code = kernels
-        self.arrays: Any = None
-        self._kind: Any = None  # the numba type of the arrays
-
-    def bind(self, state: KernelState) -> None:
-        """Hand the arrays over; do so again after one of them was replaced."""
-        self.arrays = native_tuple(state)
-        kind = getattr(self.arrays, "_numba_type_", None)
-        if kind is None or kind != self._kind:
-            self._kind = kind
-            # Only kernels that take numbers: machine code does not check the type of an array.
-            own = weakref.ref(self)  # a reference cycle would keep the arrays until garbage collection
-            quick = {name: partial(_first_call, own, name) for name in ("advance", "observe", "choose")}
-            self.code = self.compiled._replace(**quick)
-
-
-def _first_call(own: weakref.ref[BoundKernels], name: str, arrays: Any, *more: Any) -> Any:
-    """Call a kernel for the first time, and keep its machine code for later calls."""
-    kernels = own()
-    assert kernels is not None  # the caller has a reference
-    dispatcher = getattr(kernels.compiled, name)
-    result = dispatcher(arrays, *more)
-    kernels.code = kernels.code._replace(**{name: machine_code_for(dispatcher, arrays)})
-    return result

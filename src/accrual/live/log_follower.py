@@ -18,7 +18,7 @@ from accrual.core.errors import InputError
 from accrual.core.jit import fingerprint
 from accrual.live.contexts import numbers_of
 from accrual.live.ledger import Ledger
-from accrual.live.watch import REWARD
+from accrual.live.watch import NO_STREAM
 from accrual.store.accept import events_of_answers
 from accrual.store.base import (
     AddArm,
@@ -160,11 +160,7 @@ class LogFollower:
         if self.position >= self._next_copy:
             last = self._copies[-1][0] if self._copies else self._start
             self._next_copy = self.position + _COPY_EVERY
-            arrays = {
-                name: array
-                for name, array in self.ledger.arrays().items()
-                if not name.startswith(("evidence.", "guards."))  # which `at` does not need
-            }
+            arrays = self.ledger.arrays(watched=False)  # `at` needs no watchers
             size = sum(array.nbytes for array in arrays.values())
             if size <= _COPY_MOST and self.position - last >= size // _BYTES_PER_EVENT:
                 self._copies.append((self.position, {name: array.copy() for name, array in arrays.items()}))
@@ -280,8 +276,7 @@ def check_events(ledger: Ledger, after: int, events: Events) -> None:
         "is of an unknown decision": of_decision & ((decision < 0) | (decision >= decisions)),
         "is of an unknown arm": (made | (kind == Kind.RETIRE_ARM)) & ((arm < 0) | (arm >= arms)),
         "is an arm out of order": added & (arm != arms),
-        "is of an unknown stream": (kind == Kind.PIECE)
-        & ((stream < REWARD) | (stream >= len(ledger.guardrails))),
+        "is of an unknown stream": (kind == Kind.PIECE) & ((stream < NO_STREAM) | (stream >= ledger.streams)),
         "has an impossible value or age": ~np.isfinite(value) | ~np.isfinite(age) | ~(age >= 0),
         "has an impossible window": (made | added) & ~((window > 0) & (window <= ledger.span)),
         "has an impossible propensity": ~((propensity >= 0) & (propensity <= 1)),
@@ -298,16 +293,16 @@ def form_of(ledger: Ledger) -> str | None:
     Return None if the code is in no file (if it was typed into a console, for example): then nobody could
     tell later whether it is still the same.
     """
-    code = fingerprint(ledger.kernels.compiled.extend, Ledger, type(ledger.policy))
+    code = fingerprint(ledger.kernel.kernel, Ledger, type(ledger.policy))
     if code is None:
         return None
     features = ledger.features
-    shown = "" if features is None else f" {features.written()}"
+    shown = repr(ledger.watchers)
+    if features is not None:
+        shown += f" {features.written()}"
     if ledger.arms.features is not None:
         shown += f" about {ledger.arms.features.written()}"
-    if ledger.guardrails:
-        shown += f" {ledger.guardrails!r}"
-    words = f"{ledger.policy!r} {ledger.window} {ledger.span!r} {ledger.limits!r} {code}{shown}"
+    words = f"{ledger.policy!r} {ledger.window} {ledger.span!r} {ledger.limits!r} {code} {shown}"
     return f"{_FORMAT}-{hashlib.sha256(words.encode()).hexdigest()[:32]}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import time
 from collections.abc import Iterable
 
@@ -13,6 +14,7 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 OPEN = frozenset({"/v1/openapi.json"})  # needs no key, like every path outside of `_WITH_KEY`
 _WITH_KEY = ("/v1/", "/metrics")
+_PROBES = frozenset({"/healthz", "/readyz", "/metrics"})  # are asked for under any address of the machine
 _BEARER = b"bearer "
 _CHALLENGE = [(b"www-authenticate", b'Bearer realm="accrual"')]
 _OTHER_SITES = frozenset({b"cross-site", b"same-site"})
@@ -70,7 +72,7 @@ class Admission:
 
     def admit(self, path: str, head: RequestHead) -> Key:
         """Return the key of a request, or refuse the request."""
-        if head.host not in self._known:
+        if head.host not in self._known and path not in _PROBES:
             self._check_host(head.host)
         if not path.startswith(_WITH_KEY) or path in OPEN:
             return NOBODY if self._ring.required else EVERYONE
@@ -89,7 +91,7 @@ class Admission:
         name, colon, port = text.rpartition(":")
         if not colon or not port.isdecimal():
             name = text
-        if name not in self._names:
+        if name not in self._names and not _is_address(name):
             raise Refusal(
                 "host", f"{name[:100]!r} is not a name of this service; its `hosts` setting lists the names"
             )
@@ -114,6 +116,16 @@ class Admission:
         if left < 1.0:
             raise try_later("rate", f"this key may send {self._rate:g} requests a second")
         self._buckets[id_] = (left - 1.0, now)
+
+
+def _is_address(name: str) -> bool:
+    """Return whether a Host is an IP address: a page of another site cannot make a browser send one."""
+    bare = name[1:-1] if name.startswith("[") and name.endswith("]") else name
+    try:
+        ipaddress.ip_address(bare)
+    except ValueError:
+        return False
+    return True
 
 
 def require_scope(key: Key, scope: str) -> None:

@@ -21,7 +21,7 @@ from accrual.service.admission import Admission, require_scope
 from accrual.service.bandit_pool import BanditPool
 from accrual.service.bandit_routes import BanditRoutes
 from accrual.service.edge import ServiceApp
-from accrual.service.keys import KeyRing, ready_keys
+from accrual.service.keys import KeyRing, create_key_command, is_new, ready_keys
 from accrual.service.messages import HealthOut, ReadyOut
 from accrual.service.metrics import MEDIA_TYPE as METRICS_TYPE
 from accrual.service.metrics import Metrics
@@ -30,7 +30,6 @@ from accrual.service.operations import Call, Operation, route_of
 from accrual.service.refusals import try_later
 from accrual.service.settings import Settings
 from accrual.service.traffic_routes import TrafficRoutes
-from accrual.store.address import parse
 from accrual.store.backends import open_store
 from accrual.store.base import StoreError
 
@@ -54,13 +53,16 @@ class Simulation(Protocol):
 
 def prepare(settings: Settings) -> KeyRing:
     """Make the tables of a new database and read the keys. Raise an `InputError` if a key is missing."""
+    no_key = InputError(
+        f"listening on {settings.host}, which other machines can reach, needs a key: "
+        f"{create_key_command(settings.store)}"
+    )
+    if not settings.loopback and is_new(settings.store):
+        raise no_key  # before a file is made
     ring = KeyRing(ready_keys(settings.store), required=not settings.loopback)
     if not settings.loopback and not ring.good:
         ring.close()
-        raise InputError(
-            f"listening on {settings.host}, which other machines can reach, needs a key: "
-            f"accrual keys create --store {parse(settings.store)} --scope read --scope write"
-        )
+        raise no_key
     return ring
 
 

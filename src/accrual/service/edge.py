@@ -6,7 +6,9 @@ The two routes of the traffic are answered here, without the framework. Other re
 from __future__ import annotations
 
 import logging
+import os
 import re
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -14,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Route, Router
 
 from accrual.core.errors import InputError
-from accrual.service.admission import Admission, RequestHead, require_scope
+from accrual.service.admission import Admission, Headers, RequestHead, require_scope
 from accrual.service.metrics import Metrics
 from accrual.service.refusals import MEDIA_TYPE, Refusal, try_later
 from accrual.service.settings import Settings
@@ -26,6 +28,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Scope = MutableMapping[str, Any]
 
+ROUTE = "accrual.route"  # in a scope: the pattern of a route that is answered without the framework
 ANSWERED = "accrual.answered"  # in a scope's state: what to call when the request has been answered
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
@@ -42,6 +45,7 @@ _FRESH = [(b"cache-control", b"no-store")]
 _JSON = [(b"content-type", b"application/json"), *_FRESH, *_SAFE]
 _PROBLEM = [(b"content-type", MEDIA_TYPE.encode()), *_FRESH, *_SAFE]
 _BANDITS = "/v1/bandits/"
+_REQUEST_ID = re.compile(rb"[\w.:/+=-]{1,100}")  # what is taken over from a header into the log
 
 log = logging.getLogger("accrual.service")
 
@@ -63,7 +67,10 @@ class ServiceApp:
         self, app: Router, traffic: TrafficRoutes, admission: Admission, settings: Settings, metrics: Metrics
     ) -> None:
         self._app = app
-        self._refused = metrics.refused
+        self._metrics = metrics
+        self._routes: dict[Any, str] = {
+            route.endpoint: route.path for route in app.routes if isinstance(route, Route)
+        }
         self._admission = admission
         self._traffic = traffic
         self._body = settings.body
@@ -87,29 +94,33 @@ class ServiceApp:
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = finished = False
+        begun, request_id = time.perf_counter(), _request_id(scope["headers"])
+        own = (b"x-request-id", request_id)
+
+        def note(status: int) -> None:
+            """Count and log the request, whose answer begins now."""
+            seconds = time.perf_counter() - begun
+            route = scope.get(ROUTE) or self._routes.get(scope.get("endpoint"), "none")
+            self._metrics.answered(route, status, seconds)
+            if self._access_log:
+                _note(scope, status, seconds, request_id)
 
         async def answer(status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
             nonlocal started, finished
             started = finished = True
-            if status >= 400:
-                self._refused.labels(status).inc()
+            note(status)
             length = (b"content-length", str(len(body)).encode())
-            await send({"type": "http.response.start", "status": status, "headers": [length, *headers]})
+            await send({"type": "http.response.start", "status": status, "headers": [length, own, *headers]})
             await send({"type": "http.response.body", "body": body})
-            if self._access_log:
-                _note(scope, status)
 
         async def pass_on(message: Message) -> None:
             nonlocal started, finished
             if message["type"] == "http.response.start":
                 started = True
-                if message["status"] >= 400:
-                    self._refused.labels(message["status"]).inc()
-                message["headers"] = [*message["headers"], *_SAFE]
+                note(message["status"])
+                message["headers"] = [*message["headers"], own, *_SAFE]
                 if not any(name == b"cache-control" for name, _ in message["headers"]):
                     message["headers"] += _FRESH
-                if self._access_log:
-                    _note(scope, message["status"])
             else:
                 finished = not message.get("more_body", False)
             await send(message)
@@ -126,6 +137,7 @@ class ServiceApp:
                     raise Refusal("media-type", "send the header Content-Type: application/json")
                 name, _, rest = path.removeprefix(_BANDITS).partition("/")
                 if path.startswith(_BANDITS) and rest in ("pieces", "decisions"):
+                    scope[ROUTE] = f"{_BANDITS}{{bandit}}/{rest}"
                     require_scope(key, "write")
                     if scope["query_string"]:
                         raise Refusal("invalid", "this address takes no query parameters")
@@ -138,24 +150,25 @@ class ServiceApp:
         except ClientGone:
             pass
         except Exception as error:
-            refusal = self._refusal(error, scope)
+            refusal = self._refusal(error, scope, request_id)
             if not started:
                 await answer(refusal.status, [*_PROBLEM, *refusal.headers], refusal.body)
             elif not finished:
                 raise  # the connection is cut, so that nobody takes half an answer for a whole one
 
-    def _refusal(self, error: Exception, scope: Scope) -> Refusal:
+    def _refusal(self, error: Exception, scope: Scope, request_id: bytes) -> Refusal:
         """Return the refusal that answers an error."""
         if isinstance(error, Refusal):
             return error
         if isinstance(error, InputError):
             return Refusal("invalid", str(error))
+        which = {"method": scope["method"], "request": request_id.decode()}
         if isinstance(error, StoreError):
-            log.error("the store failed", extra={"error": str(error)})
+            log.error("the store failed", extra={"error": str(error), **which})
             return try_later("store", "the database cannot be used now; try again")
         if isinstance(error, HTTPException):
             return self._not_there(scope["path"])
-        log.error("a request failed", exc_info=error, extra={"method": scope["method"]})
+        log.error("a request failed", exc_info=error, extra=which)
         return Refusal("internal", "the service has a fault; its log says more")
 
     def _not_there(self, path: str) -> Refusal:
@@ -215,6 +228,17 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-def _note(scope: Scope, status: int) -> None:
-    extra: dict[str, Any] = {"method": scope["method"], "path": scope["path"], "status": status}
+def _request_id(headers: Headers) -> bytes:
+    """Return the id of a request: what a proxy or client has sent as X-Request-Id, or a new one."""
+    for name, value in headers:
+        if name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
+            return value
+    return os.urandom(8).hex().encode()
+
+
+def _note(scope: Scope, status: int, seconds: float, request_id: bytes) -> None:
+    extra: dict[str, Any] = {
+        "method": scope["method"], "path": scope["path"], "status": status, "seconds": round(seconds, 6),
+        "request": request_id.decode(),
+    }  # fmt: skip
     log.info("answered", extra=extra)

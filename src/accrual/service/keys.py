@@ -35,9 +35,19 @@ NOBODY = Key("", frozenset())  # of a request to an address that needs no key, i
 
 def ready_keys(url: str) -> KeyTable:
     """Open the keys at `url`. A SQLite file that is not there yet is made first."""
-    if backend_of(parse(url)).makes_itself and schema_version(url) is None:
+    if is_new(url):
         make_tables(url)
     return open_keys(url)
+
+
+def is_new(url: str) -> bool:
+    """Return whether `url` is a database that would be made when it is first opened."""
+    return backend_of(parse(url)).makes_itself and schema_version(url) is None
+
+
+def create_key_command(url: str) -> str:
+    """Return the command that makes the first key of a service, which may do everything."""
+    return f"accrual keys create --store {parse(url)} {' '.join(f'--scope {scope}' for scope in SCOPES)}"
 
 
 def new_key(name: str, scopes: Iterable[str], now: float) -> tuple[KeyRow, str]:

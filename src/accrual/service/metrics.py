@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from accrual.live.commit import BanditRequest, Decide
-from accrual.store.base import Answer, NewPiece, Status
+from accrual.live.commit import Call, Decide
+from accrual.store.base import NewPiece, Status
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"  # the folder in which several processes share their counts
@@ -39,9 +39,6 @@ class Metrics:
             "accrual_duplicates_total", "Decisions and pieces that had been stored before.", registry=registry
         )
         self.failed = Counter("accrual_commits_failed_total", "Transactions that failed.", registry=registry)
-        self.refused = Counter(
-            "accrual_refused_total", "Requests that were refused, by status.", ["status"], registry=registry
-        )
         self.task_failures = Counter(
             "accrual_task_failures_total", "Background tasks that failed and were started again, by task.",
             ["task"], registry=registry,
@@ -52,6 +49,11 @@ class Metrics:
             registry=registry,
             buckets=_SECONDS,
         )
+        self._request_seconds = Histogram(
+            "accrual_request_seconds", "Seconds until a request was answered, by route and status.",
+            ["route", "status"], registry=registry, buckets=_SECONDS,
+        )  # fmt: skip
+        self._of_route: dict[tuple[str, int], Histogram] = {}
         self.group = Histogram(
             "accrual_commit_size", "Decisions and pieces in one transaction.", registry=registry,
             buckets=(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000),
@@ -79,16 +81,21 @@ class Metrics:
         self.not_served = gauge("accrual_bandits_not_served", "Bandits that cannot be opened.", "livemax")
         self.states_failed = gauge("accrual_states_failed", "Bandits whose state cannot be computed.")
 
-    def committed(self, seconds: float, requests: Sequence[BanditRequest], answers: Sequence[Answer]) -> int:
-        """Count a transaction, and return how many of its decisions and pieces had been stored before."""
+    def answered(self, route: str, status: int, seconds: float) -> None:
+        """Count a request that was answered. `route` is a pattern of the API, never a path from outside."""
+        histogram = self._of_route.get((route, status))
+        if histogram is None:
+            histogram = self._of_route[route, status] = self._request_seconds.labels(route, status)
+        histogram.observe(seconds)
+
+    def committed(self, seconds: float, calls: Sequence[Call]) -> None:
+        """Count a transaction."""
         self.seconds.observe(seconds)
-        self.group.observe(len(requests))
+        self.group.observe(sum(call.size for call in calls))
         decisions = again = 0
         outcomes: Tally[tuple[Status, bool]] = Tally()
-        if set(map(type, requests)) == {NewPiece}:  # the most frequent case, counted fast
-            outcomes.update(map(_OUTCOME, answers))
-        else:
-            for request, answer in zip(requests, answers, strict=True):
+        for call in calls:
+            for request, answer in zip(call.requests, call.answers or (), strict=False):
                 if isinstance(request, NewPiece):
                     outcomes[_OUTCOME(answer)] += 1
                 elif answer.status is Status.AGAIN:
@@ -102,7 +109,6 @@ class Metrics:
             self.decisions.inc(decisions)
         if again:
             self.duplicates.inc(again)
-        return again
 
     def page(self) -> bytes:
         """Return the metrics of all workers in the format of Prometheus."""

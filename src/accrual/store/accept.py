@@ -1,8 +1,7 @@
 """What becomes of each request, by the rules that `accrual.store.base.Store.append` states.
 
-This is for stores that decide in Python. They differ in where a `LogLookup` finds things and in how they
-store rows; the rules are here, once. The function `accrual_append` of `postgres/schema.sql` has the same
-rules in SQL. One table of cases tests both: `accrual.testing.acceptance`.
+The rules are here, once, for every store. Stores differ in where a `LogLookup` finds things and in how they
+store rows. One table of cases tests them all: `accrual.testing.acceptance`.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from accrual.store.base import (
     StoredArm,
     StoreRequest,
     derived_key,
+    known_propensities,
 )
 from accrual.store.events import (
     ArmRow,
@@ -46,8 +46,9 @@ _STORED, _AGAIN = Status.STORED, Status.AGAIN
 class LogLookup:
     """What a bandit's log says about the decisions, pieces, batches and arms that requests name.
 
-    Here the whole log is in memory. A store whose log is elsewhere overrides the functions that find what is
-    not in memory, and fills these tables as it goes.
+    Here the whole log is in memory. A store whose log is elsewhere fills these tables with what the requests
+    name before they are answered, or overrides the functions that find what is not in memory. `arms` is read
+    only for requests that add or retire one.
     """
 
     def __init__(self) -> None:
@@ -68,6 +69,23 @@ class LogLookup:
 
     def find_change(self, kind: Kind, subject: int) -> Answer | None:
         return None
+
+
+def stated_age(piece: NewPiece, made: float) -> float | None:
+    """Return the age that a piece of a decision made at `made` states, by `age` or by `when`; else None."""
+    if piece.age is not None:
+        return piece.age + 0.0  # 0.0 for -0.0
+    return None if piece.when is None else max(piece.when - made, 0.0)
+
+
+def known_batch(rows: Sequence[DecisionRow]) -> Answer:
+    """Return the answer that the decisions of a stored batch, in order, were given."""
+    first = rows[0]
+    return Answer(
+        Status.STORED, first.seq, first.at, first.id, tuple([row.arm for row in rows]),
+        propensities=known_propensities([row.propensity for row in rows]),
+        contexts=None if first.context is None else tuple([row.context for row in rows]),
+    )  # fmt: skip
 
 
 class NewRows(NamedTuple):
@@ -94,7 +112,7 @@ class Acceptance:
     def __init__(self, lookup: LogLookup, head: HeadRow, rounds: bool) -> None:
         self._lookup = lookup
         self._bandit = head.bandit
-        self.seq, self._last, self._decisions = head.seq, head.at, head.decisions
+        self.seq, self._last, self._decisions, self._arms = head.seq, head.at, head.decisions, head.arms
         self._rounds = rounds
         self._at = self._skew = 0.0
         self.rows = NewRows([], [], [], [])
@@ -107,7 +125,7 @@ class Acceptance:
             seq=self.seq,
             at=self._last,
             decisions=self._decisions,
-            arms=len(self._lookup.arms),
+            arms=self._arms,
         )
 
     def begin(self, now: float, skew: float) -> None:
@@ -138,29 +156,19 @@ class Acceptance:
         return known
 
     def _accept_piece(self, request: NewPiece) -> Answer:
-        id_, value, age, key, stream = (
-            request.decision, request.value + 0.0, request.age, request.key, request.stream
-        )  # fmt: skip
+        id_, value, key, stream = request.decision, request.value + 0.0, request.key, request.stream
         known = self._decision(id_)
         if known is None:
             return _UNKNOWN
         made, window = known
         at, lookup = self._at, self._lookup
-        stated = True
-        early = False
-        if age is None:
-            if request.when is None:
-                age = at - made
-                stated = False
-            else:
-                age = request.when - made
-                early = age < -self._skew
-                age = max(age, 0.0)
-        else:
-            age += 0.0
-        if early:
+        if request.when is not None and request.age is None and request.when - made < -self._skew:
             return _EARLY
-        if stated and made + age > at + self._skew:
+        age = stated_age(request, made)
+        stated = age is not None
+        if age is None:
+            age = at - made
+        elif made + age > at + self._skew:
             return _FUTURE
         if key is None and stated:
             key = derived_key(id_, value, age, stream)
@@ -185,7 +193,7 @@ class Acceptance:
         arms, key = request.arms, request.key
         lookup = self._lookup
         for arm in arms:
-            if not 0 <= arm < len(lookup.arms):
+            if not 0 <= arm < self._arms:
                 return _UNKNOWN
         if key is not None:
             was = lookup.batches.get(key) or lookup.find_batch(key)
@@ -235,7 +243,8 @@ class Acceptance:
                 if (arm.cap, arm.window, arm.about) != (request.cap, request.window, request.about):
                     return _CONFLICT
                 return self._accept_once(Kind.ADD_ARM, number)._replace(number=number)
-        number = len(arms)
+        number = self._arms
+        self._arms += 1
         cap, window = request.cap + 0.0, request.window + 0.0  # 0.0 for -0.0
         arms.append(StoredArm(request.name, cap, window, False, request.about))
         self.rows.arm.append(
@@ -247,9 +256,9 @@ class Acceptance:
         return self._accept_once(Kind.ADD_ARM, number)._replace(number=number)
 
     def _accept_retiring(self, arm: int) -> Answer:
-        arms = self._lookup.arms
-        if not 0 <= arm < len(arms):
+        if not 0 <= arm < self._arms:
             return _UNKNOWN
+        arms = self._lookup.arms
         arms[arm] = arms[arm]._replace(retired=True)
         return self._accept_once(Kind.RETIRE_ARM, arm)
 

@@ -135,9 +135,6 @@ class Backend(Protocol):
     def restore(self, address: Address, path: Path) -> None:
         """Put all that a backup holds into a database that holds nothing yet."""
 
-    def recover(self, address: Address, path: Path, until: float | None) -> list[str]:
-        """Write what is sound in a damaged database to a new SQLite file; return a report."""
-
 
 def backend_of(address: Address) -> Backend:
     """Return the backend of a database."""
@@ -186,6 +183,14 @@ def make_tables(url: str) -> None:
     backend_of(address).make_tables(address)
 
 
+def check_tables(url: str) -> Backend:
+    """Refuse a database that has no tables of accrual, or those of another version; return its backend."""
+    address = parse(url)
+    backend = backend_of(address)
+    check_version(backend.version(address), address)
+    return backend
+
+
 def open_keys(url: str) -> KeyTable:
     """Open the table of API keys in the database at `url`, which must have the tables of accrual.
 
@@ -203,17 +208,11 @@ def open_keys(url: str) -> KeyTable:
     (True, False)
     [KeyRow(id='k1', name='shop', scopes=frozenset({'write'}), digest=b'digest', made=1.0, ends=5.0)]
     """
-    address = parse(url)
-    backend = backend_of(address)
-    check_version(backend.version(address), address)
-    return backend.open_keys(address)
+    return check_tables(url).open_keys(parse(url))
 
 
 @contextmanager
 def open_reader(url: str) -> Iterator[TableReader]:
     """Read the tables of the database at `url`, if its schema version is ours."""
-    address = parse(url)
-    backend = backend_of(address)
-    check_version(backend.version(address), address)
-    with backend.reader(address) as reader:
+    with check_tables(url).reader(parse(url)) as reader:
         yield reader

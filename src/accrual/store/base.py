@@ -94,7 +94,7 @@ class NewPiece(NamedTuple):
     age: float | None = None
     when: float | None = None
     key: str | None = None  # derived where None: see `derived_key`
-    stream: int | None = None  # the number of its guardrail; None for a piece of the reward
+    stream: int | None = None  # the place of its stream among those of the bandit; None for the reward
 
 
 def derived_key(decision: int, value: float, age: float, stream: int | None = None) -> str:
@@ -192,6 +192,11 @@ class BanditRow(NamedTuple):
     name: str
     config: Mapping[str, Any]
     rounds: bool  # whether its clock is the number of its decisions
+
+
+def stream_names(config: Mapping[str, Any]) -> list[str]:
+    """Return the names of the streams beside the reward that a bandit declares, by their numbers."""
+    return [stream["name"] for stream in config.get("streams", ())]
 
 
 def wait_for_events(

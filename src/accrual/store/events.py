@@ -1,7 +1,7 @@
 """The tables of a store and the events they hold: every column is declared here, once.
 
 The row classes name the columns of each table with their types, and `EVENT_COLUMNS` says which columns make
-up an event of each kind. Queries, checksums, copies and exports follow from these declarations, by name. The
+up an event of each kind. Queries, copies and exports follow from these declarations, by name. The
 first two columns of a table of events are its key; in the order of the key, rows are in the order of the log.
 A column whose type has `| None` may be NULL.
 """
@@ -89,7 +89,7 @@ class PieceRow(NamedTuple):
     stated: bool  # whether the caller stated the age; otherwise it follows from the arrival
     at: float
     late: bool
-    stream: int | None  # the number of the guardrail that it is of; NULL for a piece of the reward
+    stream: int | None  # its place among the streams that the bandit declares; NULL for the reward
 
 
 class ChangeRow(NamedTuple):
@@ -177,7 +177,7 @@ EVENT_COLUMNS: dict[Kind, tuple[str, Mapping[str, str]]] = {
             "seen": "seen",
         },
     ),
-    # A piece's stream is the number of its guardrail, and -1 for the reward.
+    # A piece's stream is its place among those that the bandit declares, and -1 for the reward.
     Kind.PIECE: ("piece", {"decision": "decision", "arm": "stream", "value": "value", "age": "age"}),
     Kind.CLOSE: ("change", {"decision": "subject"}),
     Kind.ADD_ARM: ("change", {"arm": "subject", "value": "arm.cap", "age": "arm.window"}),
@@ -198,7 +198,7 @@ def event_column(kind: Kind, name: str) -> str:
 
 
 # What an export holds: its file, the table, and of each column its name there and in the table. "arm.name" is
-# the column of the arm's own row. Pieces of guardrails have their own file, so that they are not read as
+# the column of the arm's own row. Pieces of other streams have their own file, so that they are not read as
 # pieces of the reward.
 _EXPORTED_PIECE = {
     "decision": "decision",
@@ -215,7 +215,7 @@ EXPORTED: dict[str, tuple[str, Mapping[str, str]]] = {
     ),
     "pieces.parquet": ("piece", _EXPORTED_PIECE),
     "arms.parquet": ("arm", {"number": "number", "name": "name", "cap": "cap", "window": "window"}),
-    "guardrails.parquet": ("piece", {**_EXPORTED_PIECE, "stream": "stream"}),
+    "streams.parquet": ("piece", {**_EXPORTED_PIECE, "stream": "stream"}),
 }
 
 
@@ -237,9 +237,9 @@ def select_all(table: str) -> str:
     return f"SELECT {quoted(TABLES[table]._fields)} FROM {table} ORDER BY 1, 2"
 
 
-def insert_into(table: str, *more: str) -> str:
-    """Return the statement that adds a row to a table of SQLite, which may have columns of its own."""
-    names = (*TABLES[table]._fields, *more)
+def insert_into(table: str) -> str:
+    """Return the statement that adds a row to a table of SQLite."""
+    names = TABLES[table]._fields
     return f"INSERT INTO {table} ({quoted(names)}) VALUES ({', '.join('?' * len(names))})"
 
 

@@ -6,6 +6,8 @@ change `VERSION` too.
 
 from __future__ import annotations
 
+import os
+
 from accrual.core.errors import InputError
 from accrual.store.address import Address
 
@@ -18,6 +20,8 @@ SET_VERSION = f"INSERT INTO {VERSION_TABLE} (version_num) VALUES ('{VERSION}')"
 
 def check_version(found: str | None, address: Address) -> None:
     """Refuse a database whose schema version is not `VERSION`; `found` is None where there are no tables."""
+    if found is None and address.scheme == "sqlite" and not os.path.exists(address.place):
+        raise InputError(f"there is no file {address.place}; is the path right?")
     if found is None:
         raise InputError(f"{address} has no tables of accrual; make them: accrual db init {address}")
     if found != VERSION:

@@ -10,12 +10,14 @@ import numpy.typing as npt
 from accrual.core.arrays import Floats, Ints
 from accrual.core.jit import njit
 from accrual.live.kernels.pending import Pending, Queues, TrialPending
-from accrual.live.watch import Alarms, Evidence, Flags, Guards
+from accrual.live.watch import Flags
 from accrual.policies.floor import Shares
+from accrual.store.events import Events
 
 CHOOSE, OF_ARM = -1, 0.0  # no arm is given; no window is given
 LOST = -2  # in place of a choice if the index of arm 0 is not a number; -3 for arm 1, and so on
 OVER = 1.0 + 1e-9  # a total of up to this many caps is within the cap: the rest is rounding
+BATCH = 1024  # events that a kernel folds at a time, at most
 RECENT = 1000  # decisions over which an arm's recent share is counted
 
 
@@ -29,6 +31,7 @@ class Rules(NamedTuple):
     seed: int
     founding: int  # arms that were there from the start; those beyond were added later
     caps: Floats  # arms
+    known: int  # the position in the log that a worker must have read to know all arms
     floored: bool  # whether a coin is thrown after the policy's choice, so that propensities are known
     shares: Shares  # the probabilities that the coin follows
 
@@ -51,10 +54,9 @@ class KernelState(NamedTuple):
     first_news: Floats  # arms: when the first decision finishes its first group; infinite before it
     observed: Floats  # arms: what their decisions have paid, without late pieces
     above: Ints  # arms: how many of their decisions have paid more than the cap
-    evidence: Evidence  # what closed decisions say of the differences between arms
-    guards: Guards  # what closed decisions say of the guardrails
-    alarms: Alarms  # whether closed decisions are like earlier ones; no arms if the policy uses contexts
+    watched: tuple[Any, ...]  # for each watcher, its arrays
     recent: Ints  # the arms of the last decisions: the arm of decision `id` is at id % RECENT
+    batch: Events  # room for events that are folded next
     trial_stats: Any  # a copy of `stats` for decisions that are only tried
     trial_memory: npt.NDArray[np.uint8]  # the bytes of all arrays of `trial_stats`
     trial_first_news: Floats  # a copy of `first_news` for decisions that are only tried

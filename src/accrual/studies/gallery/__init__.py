@@ -1,8 +1,9 @@
 """The gallery: problems that are hard in different ways, and what policies do on them (`accrual.gallery`).
 
-``accrual.gallery["sparse"]`` is a problem. `ENTRIES`, `problem` and `select` come from
-`accrual.problems.gallery`. `policies`, `choose`, `cut_entry` and `play` compare policies on an entry. `lines`
-and `draw` make the table and the picture. The modules `habits` and `listening` hold what is compared with.
+``accrual.gallery`` prints its problems, and ``accrual.gallery["sparse"]`` is one. `ENTRIES`, `problem` and
+`select` come from `accrual.problems.gallery`. `policies`, `choose`, `cut_entry` and `play` compare policies
+on an entry. `lines` and `draw` make the table and the picture. The modules `habits` and `listening` hold
+what is compared with.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from accrual.problems.contexts import AnyProblem
 from accrual.problems.gallery import ENTRIES, Entry, problem, select
+from accrual.problems.problem import Problem
 from accrual.studies.gallery.comparison import (
     BESIDE,
     FLOOR,
@@ -44,8 +45,12 @@ __all__ = [
 
 
 class _Gallery(ModuleType):
-    def __getitem__(self, name: str) -> AnyProblem:
+    def __getitem__(self, name: str) -> Problem:
         return problem(name)
+
+    def __repr__(self) -> str:
+        width = max(map(len, ENTRIES))
+        return "\n".join(f"{name.ljust(width)}  {entry.title}" for name, entry in ENTRIES.items())
 
 
 sys.modules[__name__].__class__ = _Gallery

@@ -179,13 +179,38 @@ BLOCKS = _blocks()
 PAPER_SETTINGS = _settings()
 
 
+# The figures and tables that show regret, by the paper's own numbers.
+PAPER_NUMBERS = {
+    "figure2": ("setting1/alpha50",),
+    "figure3": tuple(f"setting2/c2/{scenario}" for scenario in SCENARIO_TITLES),
+    "figure4": ("setting2/c2/early",),
+    "figure5": ("spotify",),
+    **{f"figure{7 + place}": (f"setting1/alpha{alpha}",) for place, alpha in enumerate((5, 10, 20, 25))},
+    "figure11": ("setting2/c3/late",),
+    "figure12": ("setting2/c3/early",),
+    "figure13": ("setting2/c4/late",),
+    "figure14": ("setting2/c4/early",),
+    "figure16": ("zipf",),
+    "figure18": ("boltzmann",),
+    "figure20": ("hypergeometric",),
+    "table2": ("spotify",),
+    "table3": tuple(f"setting1/alpha{alpha}" for alpha in ALPHAS),
+    **{
+        f"table{8 + place}": tuple(f"setting2/c{config}/{scenario}" for config in CONFIGS)
+        for place, scenario in enumerate(("late", "early", "uniform"))
+    },
+}
+
+
 def select(only: Sequence[str]) -> list[PaperSetting]:
-    """Return the settings with these ids or beginnings of ids (``setting2/c4``); without any, return all.
+    """Return the settings with these ids, beginnings of ids, or numbers of the paper; without any, all.
 
     Examples
     --------
     >>> [setting.id for setting in select(["setting1/alpha5", "audit"])]
     ['setting1/alpha5', 'audit/last', 'audit/very_end']
+    >>> [setting.id for setting in select(["Figure 3"])]
+    ['setting2/c2/uniform', 'setting2/c2/late', 'setting2/c2/early']
     """
     if not only:
         return list(PAPER_SETTINGS.values())
@@ -193,9 +218,10 @@ def select(only: Sequence[str]) -> list[PaperSetting]:
     for word in only:
         stem = word.strip().rstrip("/")
         matching = {id for id in PAPER_SETTINGS if id == stem or id.startswith(f"{stem}/")}
+        matching |= set(PAPER_NUMBERS.get(stem.lower().replace(" ", ""), ()))
         if not matching:
             tops = dict.fromkeys(id.split("/")[0] for id in PAPER_SETTINGS)
-            options = [*tops, *(id for id in PAPER_SETTINGS if id not in tops)]
+            options = [*tops, *(id for id in PAPER_SETTINGS if id not in tops), *PAPER_NUMBERS]
             raise unknown("setting", word, options) if stem else InputError("a setting's id is empty")
         chosen |= matching
     return [setting for id, setting in PAPER_SETTINGS.items() if id in chosen]
