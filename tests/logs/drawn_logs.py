@@ -84,7 +84,8 @@ def estimated(pay: Floats, done: Ints, arm: Ints, largest: npt.ArrayLike = 1.0) 
     decision, group = np.nonzero(np.arange(groups) < done[:, None])
     some = FollowedDecisions(
         arm, np.ones(len(arm)), done.astype(np.float64), np.full(len(arm), np.inf),
-        np.searchsorted(decision, np.arange(len(arm) + 1)), group + 0.5, pay[decision, group],
+        np.searchsorted(decision, np.arange(len(arm) + 1)),
+        np.asarray(group, np.float64) + 0.5, pay[decision, group],
     )  # fmt: skip
     return estimated_of(some, EvenGrid(float(groups), groups), arms, largest)
 

@@ -281,7 +281,7 @@ def test_refunds_are_never_dropped_as_unreadable(tmp_path, monkeypatch, capsys):
         "rows are left out (2): value (value) is below 0: say --allow-negative if these are refunds"
     )
     assert lines[2].startswith("rows are left out (1): value (value) is not a finite number")
-    with open_log(*paths, bad_rows="skip", allow_negative=True) as log:
+    with open_log(paths[0], paths[1], bad_rows="skip", allow_negative=True) as log:
         assert log.rejected == {"value (value) is not a finite number": 1}
         assert log.signed
 
@@ -322,7 +322,7 @@ def test_fit_replay_and_compare_say_the_same_of_the_reading(tmp_path, monkeypatc
         "odd: 60 of 540 pieces have no decision in the log", "columns guessed from their names: id = id",
         "at (at): times written dd/mm/yyyy (recognised)", "left out, pieces without a decision: 60",
     )  # fmt: skip
-    with open_log(*paths) as log:
+    with open_log(paths[0], paths[1]) as log:
         fitted = ac.fit_log(log, window="30d", groups=3)
         judged = ac.replay(log, "always a", uniform=True, window="30d", groups=3)
         compared = ac.compare(fitted, ["DelayedUCB1"], runs=2, horizon=200)

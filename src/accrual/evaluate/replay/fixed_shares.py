@@ -161,7 +161,7 @@ def _difference(log: ReplayLog, weight: Floats) -> Interval:
         wider = t_factor(max(int(effective) - 1, 1))
         parts.append(within(mean, wider * error, *log.possible, effective))
     share = float(np.abs(weight - 1.0).mean()) / 2.0
-    found = difference(*parts)
+    found = difference(parts[0], parts[1])
     return Interval(share * found.value, share * found.low, share * found.high)
 
 

@@ -191,10 +191,10 @@ class CumulativeMeans:
         self._paid = np.zeros((arms, len(cells)))
         self.completed = np.zeros((arms, groups + 1), np.int64)
         self.late = 0
+        moved, moved_part = np.zeros((2, arms, groups + 1, groups))
         self._score_sums = ScoreSumsByGroup(
-            np.zeros((arms, groups, groups)), *np.zeros((2, arms, groups + 1, groups)),
-            np.zeros((3, arms, groups + 1)), np.zeros((3, arms)), np.full(arms, -np.inf),
-            np.zeros(arms, np.int64),
+            np.zeros((arms, groups, groups)), moved, moved_part, np.zeros((3, arms, groups + 1)),
+            np.zeros((3, arms)), np.full(arms, -np.inf), np.zeros(arms, np.int64),
         )  # fmt: skip
 
     def follow(self, arm: Ints, weight: Floats, followed: Floats) -> None:
