@@ -225,6 +225,8 @@ export interface Explanation {
   readonly propensity: number | null;
   /** Whether the arm was chosen because nothing was known about it yet. */
   readonly first: boolean;
+  /** Whether the arm was drawn at random, because of the floor, in place of the policy's own choice. */
+  readonly drawn: boolean;
   readonly reasons: readonly Reason[];
   /** Whether the state, computed again from the log, gives the same choice. */
   readonly exact: boolean;
@@ -437,6 +439,8 @@ export interface Verdict {
   readonly sentence: string;
   /** The arm with the largest estimate. Do not stop because of it. */
   readonly leader: string | null;
+  /** The first decision that counts: 0, or the first one after the newest arm was added. */
+  readonly began: number;
   /** Closed decisions that count. */
   readonly scored: number;
   /**

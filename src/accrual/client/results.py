@@ -352,6 +352,8 @@ class Explanation:
         The probability with which the arm was chosen; None without a floor.
     first
         Whether the arm was chosen because nothing was known about it yet.
+    drawn
+        Whether the arm was drawn at random, because of the floor, in place of the policy's own choice.
     exact
         Whether the state, computed again from the log, gives the same choice.
     context
@@ -363,6 +365,7 @@ class Explanation:
     at: float
     propensity: float | None
     first: bool
+    drawn: bool
     reasons: list[Reason]
     exact: bool
     context: dict[str, str | bool | float | None]
@@ -672,6 +675,8 @@ class Verdict:
         The answer to "may I stop?" in words.
     leader
         The arm with the largest estimate. Do not stop because of it.
+    began
+        The first decision that counts: 0, or the first one after the newest arm was added.
     scored
         Closed decisions that count.
     skipped
@@ -701,6 +706,7 @@ class Verdict:
     reason: str
     sentence: str
     leader: str | None
+    began: int
     scored: int
     skipped: int
     cut: int
