@@ -154,11 +154,7 @@ class _Compilation:
     def __init__(self, kernel: Any, signature: tuple[Any, ...], recipe: Recipe) -> None:
         self.done = False
         self._kernel, self._signature, self._recipe = kernel, signature, recipe
-        self.start()
-
-    def start(self) -> None:
-        """Begin, in a thread."""
-        elsewhere = self._recipe.text is not None and Path(sys.executable).name.startswith("python")
+        elsewhere = recipe.text is not None and Path(sys.executable).name.startswith("python")
         # Python waits for a thread that compiles: the compiler's library cannot be unloaded meanwhile.
         threading.Thread(target=self._run, args=(elsewhere,), name="compile", daemon=elsewhere).start()
 
@@ -218,16 +214,7 @@ class _Compilation:
             )
 
 
-def _start_again() -> None:
-    """Begin again what is not done, in a process that was forked: threads stay behind."""
-    for one in _compilations.values():
-        if not one.done:
-            one.start()
-
-
 _compilations: dict[Any, _Compilation] = {}
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_again)
 _registry = threading.Lock()
 
 
