@@ -1,6 +1,6 @@
-"""AgePrior beside AgeIMED, AgeTS and waiting IMED, in the mean and in bad runs, and beside AgePrior as it was.
+"""AgePrior beside AgeIMED and waiting IMED, in the mean and in bad runs, and beside AgePrior as it was.
 
-    python benchmarks/default_policy.py held-out --jobs 16 --out out/default
+    python benchmarks/default_policy.py held-out --jobs 16 --out out/before --alone     # in an older tree
     python benchmarks/default_policy.py held-out --jobs 16 --out out/default --before out/before/runs.json
     python benchmarks/default_policy.py surprise --jobs 16 --out out/surprise
 
@@ -9,9 +9,8 @@ There are two sets of problems. The constants of AgePrior were chosen on `develo
 script checks that the sets are apart before it plays. `surprise` draws what looking for rare large totals
 costs where caps are too large, and gains where they are true, on problems of `development`.
 
-It writes runs.json (the regret of every run) and table.md. To compare two versions of AgePrior, run it in
-both trees and give the second the runs.json of the first. It needs only numpy, scipy and numba; the pictures
-need matplotlib.
+It writes runs.json (the regret of every run) and table.md. It needs only numpy, scipy and numba; the picture
+of `surprise` needs matplotlib and can be drawn later from its runs.json (`surprise-picture`).
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ from accrual.core.arrays import Floats
 from accrual.engine.simulate import simulate
 from accrual.policies.age_imed import AgeIMED
 from accrual.policies.age_prior.policy import AgePrior
-from accrual.policies.age_ts import AgeTS
 from accrual.policies.base import Policy
 from accrual.policies.imed import IMED
 from accrual.policies.thompson import ThompsonSampling
@@ -48,6 +46,7 @@ from accrual.problems.spreads import SpreadLike
 
 RUNS, MANY_RUNS, MANY_ARMS = 200, 20, 100
 FLOOR = ("no delay: IMED", "no delay: TS")
+ALONE = "alone "  # before a set's name: AgePrior only
 NEW, BEFORE, AGE, WAITING = "AgePrior", "AgePrior before", "AgeIMED", "IMED(waiting)"
 DEVELOPMENT_SEED, FRESH_SEED = 500, 20_261_117
 SURPRISES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
@@ -99,7 +98,7 @@ def development() -> dict[str, Case]:
     ten = [BetaLaw(a, 2.0) for a in (1.0, 1.5, 2.0, 2.5, 3.0, 1.2, 1.7, 2.2, 2.7, 3.5)]
     problems = {
         "noisiest": plain(100, [*map(sure, np.linspace(0.36, 0.42, 9)), LumpLaw(0.46)]),
-        "noisy-middle": plain(100, [*(BernoulliLaw(m) for m in (0.3, 0.33, 0.36, 0.4)), LumpLaw(0.46, "begin"),
+        "noisy-middle": plain(100, [*map(BernoulliLaw, (0.3, 0.33, 0.36, 0.4)), LumpLaw(0.46, "begin"),
                                     LumpLaw(0.3, "begin")]),
         "churn": churn([0.8, 0.85, 0.9, 0.93, 0.96], [0.9, 0.85, 0.75, 0.7, 0.62], 12, 20),
         "churn-long": churn([0.7, 0.9, 0.95, 0.6], [0.9, 0.5, 0.45, 1.0], 24, 10),
@@ -165,7 +164,7 @@ def held_out() -> dict[str, Case]:
         return EmpiricalLaw([first, last])
 
     def plans(yearly: float, monthly: float) -> Law:
-        """A few pay the whole cap at once, some pay monthly for as long as a third of the window, others not."""
+        """A few pay the whole cap at once, some pay monthly for a third of the window, others nothing."""
         rows = np.zeros((100, GROUPS))
         rows[: round(100 * yearly), 0] = 1.0
         rows[round(100 * yearly) : round(100 * (yearly + monthly)), : GROUPS // 3] = 1.0 / GROUPS
@@ -181,8 +180,10 @@ def held_out() -> dict[str, Case]:
         "noisiest": plain(80, [*map(sure, np.linspace(0.28, 0.36, 7)), LumpLaw(0.41)]),
         "noisiest-of-20": plain(100, [*map(sure, np.linspace(0.5, 0.58, 19)), LumpLaw(0.64, "end")]),
         "noisier-worse": plain(100, [BernoulliLaw(0.5), BernoulliLaw(0.55), LumpLaw(0.45), LumpLaw(0.35)]),
-        "until-they-leave": churn([0.75, 0.82, 0.88, 0.91, 0.95, 0.85], [0.95, 0.8, 0.8, 0.66, 0.6, 0.9], 18, 15),
-        "half-early-half-late": plain(100, [parts(0.6, 0.3), parts(0.5, 0.5), parts(0.4, 0.7), parts(0.55, 0.4)]),
+        "until-they-leave": churn([0.75, 0.82, 0.88, 0.91, 0.95, 0.85],
+                                  [0.95, 0.8, 0.8, 0.66, 0.6, 0.9], 18, 15),
+        "half-early-half-late": plain(100, [parts(0.6, 0.3), parts(0.5, 0.5), parts(0.4, 0.7),
+                                            parts(0.55, 0.4)]),
         "one-pays-nothing": plain(120, lumps(0.15, 0.0, 0.25, 0.3, 0.22, spread="middle")),
         "half-pay-nothing": plain(100, lumps(*[0.0] * 6, 0.05, 0.08, 0.1, 0.12)),
         "jackpot-50": kinds.jackpot([0.008, 0.01, 0.012, 0.01], 0.02),
@@ -194,7 +195,8 @@ def held_out() -> dict[str, Case]:
         "caps20-mood": loose([mood(m) for m in (0.2, 0.3, 0.35, 0.4, 0.25)]),
         "caps50-churn": Problem([50.0] * 4, 120, 12, [ScaledLaw(LeavingLaw((1.0,) + (s,) * 11, p), 0.02)
                                 for s, p in [(0.8, 0.9), (0.9, 0.7), (0.95, 0.5), (0.85, 0.6)]]),
-        "purchases": plain(160, [bought(c, s) for c, s in [(0.1, 0.05), (0.2, 0.03), (0.05, 0.15), (0.15, 0.06)]]),
+        "purchases": plain(160, [bought(0.1, 0.05), bought(0.2, 0.03), bought(0.05, 0.15),
+                                 bought(0.15, 0.06)]),
         "moods": plain(100, [mood(m) for m in (0.25, 0.3, 0.35, 0.4, 0.28, 0.33)]),
         "either-or": plain(100, [fading(0.8, 0.1), fading(0.3, 0.5), fading(0.1, 0.9), fading(0.6, 0.35)]),
         "plans": plain(240, [plans(0.02, 0.3), plans(0.05, 0.15), plans(0.08, 0.1), plans(0.03, 0.4)]),
@@ -231,6 +233,10 @@ def _erfinv(x: Floats) -> Floats:
 SETS = {"development": development, "held-out": held_out}
 
 
+def cases(which: str) -> dict[str, Case]:
+    return SETS["development" if which == "surprise" else which.removeprefix(ALONE)]()
+
+
 def check_apart() -> None:
     """Stop if the two sets have a seed or a problem in common."""
     first, last = development(), held_out()
@@ -244,9 +250,11 @@ def check_apart() -> None:
 def compared(which: str) -> dict[str, Policy]:
     """What is compared, by column."""
     floors = {FLOOR[0]: IMED(immediate=True), FLOOR[1]: ThompsonSampling(immediate=True)}
-    others = {AGE: AgeIMED(), "AgeTS": AgeTS(), WAITING: IMED()}
+    others = {AGE: AgeIMED(), WAITING: IMED()}
     if which == "surprise":
         return {**floors, **{f"{s:g}": AgePrior(surprise=s) for s in SURPRISES}, **others}
+    if which.startswith(ALONE):
+        return {NEW: AgePrior()}
     return {**floors, NEW: AgePrior(), **others}
 
 
@@ -258,7 +266,7 @@ class Task(NamedTuple):
 
 def play(task: Task) -> tuple[Task, dict[str, list[float]]]:
     """Regret of every run, by column."""
-    case = SETS["development" if task.set == "surprise" else task.set]()[task.name]
+    case = cases(task.set)[task.name]
     policies = compared(task.set)
     result = simulate(case.problem, policies, case.horizon, task.runs, case.seed, checkpoints=1, threads=1)
     return task, {label: result.final_regret[p].tolist() for p, label in enumerate(result.labels)}
@@ -268,7 +276,7 @@ def tasks(which: str, runs: int, only: Iterable[str]) -> list[Task]:
     """The longest first."""
     chosen = set(only) or ({*LOOSE, *JACKPOTS} if which == "surprise" else set())
     sized = []
-    for name, case in SETS["development" if which == "surprise" else which]().items():
+    for name, case in cases(which).items():
         if not chosen or name in chosen:
             arms = len(case.problem.caps)
             count, step = (runs, 10) if arms <= MANY_ARMS else (min(runs, MANY_RUNS), 1)
@@ -352,21 +360,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("set", choices=[*SETS, "surprise"])
+    parser.add_argument("set", choices=[*SETS, "surprise", "surprise-picture"])
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument(
         "--runs", type=int, default=RUNS, help=f"at most {MANY_RUNS} of them beyond {MANY_ARMS} arms"
     )
     parser.add_argument("--only", action="append", default=[], help="a problem; may be repeated")
+    parser.add_argument("--alone", action="store_true", help="AgePrior only, for --before of another version")
     parser.add_argument("--before", type=Path, help="runs.json of another version of AgePrior")
     parser.add_argument("--out", type=Path, default=Path("out/default_policy"))
     given = parser.parse_args()
+    if given.set == "surprise-picture":
+        draw_surprise(json.loads((given.out / "runs.json").read_text()), given.out / "surprise.png")
+        return
     check_apart()
     given.out.mkdir(parents=True, exist_ok=True)
     begin = time.time()
-    todo = tasks(given.set, given.runs, given.only)
+    which = ALONE * given.alone + given.set
+    todo = tasks(which, given.runs, given.only)
     # Machine code is kept on disk: made once here, it is found by every process.
-    simulate(kinds.fixed_delay([0.3, 0.5], 4), compared(given.set), 100, 1, threads=1, checkpoints=1)
+    simulate(kinds.fixed_delay([0.3, 0.5], 4), compared(which), 100, 1, threads=1, checkpoints=1)
     print(f"compiled after {time.time() - begin:.0f} s; {len(todo)} tasks", flush=True)
     found: Regret = {}
     with ProcessPoolExecutor(given.jobs) as pool:
@@ -380,6 +393,8 @@ def main() -> None:
     ]
     regret = {name: found[name] for name in order}
     (given.out / "runs.json").write_text(json.dumps(regret))
+    if given.alone:
+        return
     if given.before is not None:
         older = json.loads(given.before.read_text())
         for name, mine in regret.items():
@@ -387,8 +402,6 @@ def main() -> None:
     text = f"{table(regret)}\n" if given.set == "surprise" else f"{table(regret)}\n\n{verdicts(regret)}\n"
     (given.out / "table.md").write_text(text)
     print(text)
-    if given.set == "surprise":
-        draw_surprise(regret, given.out / "surprise.png")
 
 
 if __name__ == "__main__":

@@ -165,24 +165,24 @@ def test_costs_by_hand():
     stats.own[1], stats.mean[1], stats.variance[1] = 0.3, 0.3, 0.21
     weigh(params, stats, 1)
     divergence = 0.3 * math.log(0.5) + 0.7 * math.log(0.7 / 0.4)
-    # 101 decisions, and what it takes to hold that one of two arms is unlike the other.
-    assert stats.cost_alone[1] == pytest.approx(4 / (4 + 400) * math.log(3) + 101 * divergence)
+    share = 4 / (4 + 400)  # of two arms, how far they are treated as very many
+    held = 101**2 / (101 + 2 * (1 - share))  # 101 decisions count as so many
+    assert stats.cost_alone[1] == pytest.approx(share * math.log(3) + held * divergence)
 
 
 def test_the_cost_of_larger_totals_by_hand():
     """100 totals of a hundredth of the cap: what speaks against a mean of 0.012, by rare totals near b."""
     params, stats = two_buckets([[(0.01, 0.02)] * 100, [(0.01, 0.02), (0.0, 0.02)] * 50])
     learning.refresh(params, stats)
-    power = 1.5 * 100 / 101  # in full, were the size of totals known for sure
+    power = 2.0 * 100 / 101  # in full, were the size of totals known for sure
     chance = [
         power * math.log(b / 0.01) - 100 * math.log(1 - 0.002 / (b - 0.01))
         for b in np.geomspace(0.013, 1, 4000)
     ]
-    hidden = 400 / (4 + 400) * math.log(3)
     found = _larger(params, stats, 0, 0.002, 100.0)
-    assert hidden + min(chance) <= found <= hidden + min(chance) + 0.02  # it takes nearly the likeliest b
+    assert min(chance) <= found <= min(chance) + 0.02  # it takes nearly the likeliest b
     facts = params._replace(surprise=0.0)
-    assert _larger(facts, stats, 0, 0.002, 100.0) == pytest.approx(hidden - 100 * math.log(1 - 0.002 / 0.99))
+    assert _larger(facts, stats, 0, 0.002, 100.0) == pytest.approx(-100 * math.log(1 - 0.002 / 0.99))
     assert _larger(params, stats, 0, 0.995, 100.0) == math.inf  # beyond the cap
 
 

@@ -238,10 +238,8 @@ def _learn_noise(stats: Stats) -> bool:
             first += weight * stats.own[a]
             second += weight * stats.second[a]
             if weight > 1.0:
-                # Of a new arm it is asked how arms vary, not how those vary that are chosen most.
-                share = WORTH / (WORTH + weight)
-                inside += share * weight * max(stats.second[a] - stats.own[a] ** 2, 0.0)
-                freedom += share * (weight - 1.0)
+                inside += weight * max(stats.second[a] - stats.own[a] ** 2, 0.0)
+                freedom += weight - 1.0
     if second <= _NOTHING:
         return False
     first /= heft

@@ -29,7 +29,7 @@ from accrual.policies.age_cells import amend_cell
 
 REACHED = 10.0  # decisions that must have finished a bucket before it counts
 _NEWS = 1.0 / 64.0  # an arm is estimated again once its finished buckets have grown by this part
-WORTH = 5.0  # decisions that the usual variance of a total is worth to an arm, and an arm to that at most
+WORTH = 2.0  # decisions that the usual variance of a total is worth to an arm
 
 
 class Params(NamedTuple):
@@ -43,8 +43,8 @@ class Params(NamedTuple):
     most: float  # decisions that the prior counts as in an index, at most
     share: float  # 0 for two arms, near 1 for very many: how far the index follows Gittins'
     outlier: float  # what it costs to hold that an arm is like no other, in nats
-    hidden: float  # what it costs beyond that to hold that it hides larger totals, ...
-    surprise: float  # ... whose chance, b times as large as its own, is b to the power of -surprise
+    surprise: float  # the chance of totals b times as large as an arm's own is b to the power of -surprise
+    spent: float  # n decisions of an arm count as n^2 / (n + spent)
     decay: float  # by how much the logarithm of a decision's weight falls with each later one; 0 for none
 
 

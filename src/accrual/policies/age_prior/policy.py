@@ -48,6 +48,7 @@ from accrual.problems.spreads import SpreadLike, as_spread
 
 _ALMOST = 1.0 - 1e-9
 _KNOWN_MOST = 1e50  # the size of a number that is known about an arm: beyond, squares are infinite
+_SPENT = 2.0  # n decisions of one of few arms count as n^2 / (n + _SPENT), of very many arms as n
 _MANY = 20.0  # of so many arms the index is half for few and half for very many
 _FIRST = 1e9  # above every index: an arm that has too few decisions is tried first
 
@@ -93,7 +94,7 @@ def _larger(params: Params, stats: Stats, arm: int, gap: float, count: float) ->
     largest = most if power <= 0.0 else min(max(own + count * gap / power, size), most)
     if gap >= largest - own:
         return math.inf
-    return params.hidden + power * math.log(largest / size) - count * math.log(1.0 - gap / (largest - own))
+    return power * math.log(largest / size) - count * math.log(1.0 - gap / (largest - own))
 
 
 @njit_noinline
@@ -119,6 +120,9 @@ def weigh(params: Params, stats: Stats, arm: int) -> None:
     unseen = apart * (1.0 - sh[PART]) / variance
     count /= 1.0 + unseen * count * REACHED / (REACHED + count)
     alone /= 1.0 + unseen * alone * REACHED / (REACHED + alone)
+    # Mean and variance are estimated from the same decisions.
+    count *= count / (count + params.spent)
+    alone *= alone / (alone + params.spent)
     stats.cost[a] = 0.0 if target <= mean else count * _cost(target - mean, mean, variance)
     stats.cost_alone[a] = params.outlier
     gap = target - own
@@ -281,7 +285,7 @@ class AgePrior(CellPolicy):
     """
 
     buckets: int = 20
-    surprise: float = 1.5
+    surprise: float = 2.0
     spread: SpreadLike = "uniform"
     history: Sequence[float] = ()
     about: Sequence[Sequence[float]] | Floats = ()
@@ -346,8 +350,8 @@ class AgePrior(CellPolicy):
             most=0.5 * arms,
             share=share,
             outlier=share * math.log(arms + 1.0),
-            hidden=(1.0 - share) * math.log(arms + 1.0),
             surprise=float(self.surprise),
+            spent=_SPENT * (1.0 - share),
             decay=0.0 if self.half_life is None else math.log(2.0) / self.half_life,
         )
 
