@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: help run paper paper-kills ray-kills scale venv test pytest proof lint bench bench-peers bench-fit bench-service bench-keys screenshot soak coverage fuzz age contexts docs map release clean
+.PHONY: help run paper paper-kills ray-kills scale venv test test-versions pytest proof lint bench bench-peers bench-fit bench-service bench-keys screenshot soak coverage fuzz age contexts docs clients map release clean
 
 # The main job: the paper's headline comparison, with the default policy beside it. Ends with a table and a picture.
 run: .venv/.run
@@ -45,6 +45,11 @@ pytest: venv
 # they share servers and compiled kernels (tests/conftest.py). Tests start Python some hundred times, so it may write
 # bytecode.
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist loadfile
+
+# The tests on Python 3.11 and 3.13, with pinned and with the oldest allowed dependencies, before a release. Says
+# which of the two is missing. TESTS=tests/service runs a part of them.
+test-versions: venv
+	$(BIN)/python tools/test_versions.py $(TESTS)
 
 # The store's long proofs, each with a control that must fail. Each takes some minutes. FLIPS=2000 tries 2,000 wrong
 # bytes in place of 20,000, and EXAMPLES=100 tries 100 histories in place of 2,000.
@@ -114,6 +119,10 @@ soak: venv
 docs: .venv/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open out/site/index.html"
+
+# The types of the Python and the TypeScript client, from the OpenAPI description of the service.
+clients: venv
+	$(BIN)/python tools/client_types.py
 
 # The picture of the rooms and what each imports, from pyproject.toml and the source.
 map: venv

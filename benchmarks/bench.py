@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 import statistics
 import subprocess
 import sys
@@ -23,6 +22,9 @@ import numpy.typing as npt
 
 import accrual as ac
 from accrual.studies.bench import compared, compile_for
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.engine.cpp_loop import compile_loop, compiler, play_loop
 
 HORIZON = 100_000
 PAIRS = 15
@@ -61,7 +63,7 @@ def against_cpp() -> list[Row]:
     problem, policies = ac.paper.setting1(), compared(50)
     unit = 1e9 / (HORIZON * len(policies))
     compile_for(problem, policies)
-    if _compiler() is None:
+    if compiler() is None:
         alone = [_library(problem, policies, run)[0] * unit for run in range(PAIRS)]
         return [
             Row("Setting 1, 11 policies, library", _cost(alone)),
@@ -71,21 +73,21 @@ def against_cpp() -> list[Row]:
     apart = 0.0
     with tempfile.TemporaryDirectory() as folder:
         loops = {
-            "one pass": _compile(Path(folder, "one"), len(problem.caps)),
-            "two passes": _compile(Path(folder, "two"), len(problem.caps), "-DTWO_PASSES"),
+            "one pass": compile_loop(Path(folder, "one"), len(problem.caps), *FLAGS),
+            "two passes": compile_loop(Path(folder, "two"), len(problem.caps), *FLAGS, "-DTWO_PASSES"),
         }
         for run in range(PAIRS):
             seconds, ours = _library(problem, policies, run)
             taken["library"].append(seconds * unit)
             for name, loop in loops.items():
-                seconds, theirs = _loop(loop, problem, policies, run)
+                seconds, theirs = play_loop(loop, problem, policies, HORIZON, run)
                 taken[name].append(seconds * unit)
                 apart = max(apart, float(np.max(np.abs(ours / theirs - 1))))
     rows = [Row("Setting 1, 11 policies, library", _cost(taken["library"]))]
     best = min(loops, key=lambda name: statistics.median(taken[name]))
     for name in loops:
         ratio = statistics.median(taken["library"]) / statistics.median(taken[name])
-        rows.append(Row(f"C++ ({_compiler()} {' '.join(FLAGS)}), best arm in {name}", _cost(taken[name])))
+        rows.append(Row(f"C++ ({compiler()} {' '.join(FLAGS)}), best arm in {name}", _cost(taken[name])))
         # The limit is on the faster loop, whichever that is here.
         limit = ("at most 1.25", ratio <= 1.25) if name == best else ("", True)
         rows.append(Row("library / that", f"{ratio:.2f}", *limit))
@@ -187,40 +189,6 @@ def _library(problem: ac.Problem, policies: Sequence[ac.Policy], run: int) -> tu
         lambda: results.append(ac.simulate(problem, policies, HORIZON, range(run, run + 1), threads=1))
     )
     return seconds, results[0].final_regret[:, 0]
-
-
-def _loop(loop: Path, problem: ac.Problem, policies: Sequence[ac.Policy], run: int) -> tuple[float, Floats]:
-    """The same from the C++ loop, which times itself."""
-    caps = np.array(problem.caps)
-    lines: list[list[object]] = [
-        [problem.window, problem.groups, HORIZON, 0, run],
-        caps.tolist(),
-        problem.gaps.tolist(),
-        [len(policies)],
-    ]
-    for policy in policies:
-        if policy.feedback == "pieces":
-            params = policy.params(caps, problem.window)
-            lines.append(["pieces", *params.coincidence.tolist(), *params.owed.tolist()])
-        else:
-            lines.append(["totals", 0 if policy.immediate else problem.window - 1])
-    text = "\n".join(" ".join(map(str, line)) for line in lines)
-    answer = subprocess.run([loop], input=text, capture_output=True, text=True, check=True).stdout.split()
-    return float(answer[0]), np.array(answer[1:], dtype=np.float64)
-
-
-def _compiler() -> str | None:
-    """The C++ compiler at hand."""
-    names = [os.environ["CXX"]] if "CXX" in os.environ else ["g++", "c++", "clang++"]
-    return next((name for name in names if shutil.which(name)), None)
-
-
-def _compile(loop: Path, arms: int, *options: str) -> Path:
-    """`loop.cpp` compiled to the file `loop`."""
-    source = Path(__file__).with_name("loop.cpp")
-    command = [str(_compiler()), *FLAGS, f"-DARMS={arms}", *options, str(source), "-o", str(loop)]
-    subprocess.run(command, check=True)
-    return loop
 
 
 def _timed(work: Callable[[], object]) -> float:

@@ -23,13 +23,13 @@ import accrual as ac
 from accrual.core.arrays import Floats
 from accrual.core.jit.compiler import kernel
 from accrual.policies.base import Moment
-from accrual.problems.contexts import Contexts, ContextualProblem
+from accrual.problems.contexts import Contexts, LinearLaw
 from accrual.problems.gallery import ENTRIES, generate
 from accrual.studies.gallery import BESIDE, NO_CONTEXT, usual_rows
 from accrual.studies.gallery.habits import EarlyLinTS
 
 MEASURED = ("ctx-same", "ctx-cross", "ctx-sparse", "ctx-big")
-KINDS: dict[str, Callable[[int], ContextualProblem]] = {
+KINDS: dict[str, Callable[[int], ac.Problem]] = {
     "ctx-same": lambda seed: generate(9, 5, seed=seed),
     "ctx-cross": lambda seed: generate(9, 5, spread="both", seed=seed),
     "ctx-sparse": lambda seed: generate(9, 5, pay="once", active=3, strength=0.05, seed=seed),
@@ -47,7 +47,7 @@ def worth(runs: int) -> bool:
     held = True
     for name in MEASURED:
         problem = ENTRIES[name].problem
-        assert isinstance(problem, ContextualProblem)
+        assert problem.contexts is not None
         rows = usual_rows(problem)
         count = max(2, runs // 2) if name == "ctx-big" else runs
         policies = {f"{row}: {v}": policy for row, variants in rows.items() for v, policy in variants.items()}
@@ -152,9 +152,16 @@ def without(runs: int) -> bool:
         dice = np.random.default_rng(seed)
         pay = "pieces" if seed % 2 else "once"
         levels = 0.15 * dice.normal(size=(5, 1)) + (1.0 if pay == "pieces" else 0.5)
-        plain = ContextualProblem(Contexts(), levels, 2000, pay=pay)  # type: ignore[arg-type]
         effects = np.concatenate([levels, np.zeros((5, 9))], axis=1)
-        blurred = ContextualProblem(Contexts(numbers=9), effects, 2000, pay=pay)  # type: ignore[arg-type]
+        plain, blurred = (
+            ac.Problem(
+                [6.4 if pay == "pieces" else 1.0] * 5,
+                2000,
+                laws=[LinearLaw(row, pay=pay) for row in rows],  # type: ignore[arg-type]
+                contexts=Contexts(numbers=rows.shape[1] - 1),
+            )
+            for rows in (levels, effects)
+        )
         policies = {"lin": ac.AgeLinTS(), "age": ac.AgeTS()}
         lin, age = ac.simulate(plain, policies, HORIZON, runs, SEED, checkpoints=1).final_regret.mean(axis=1)
         (lost,) = ac.simulate(blurred, [ac.AgeLinTS()], HORIZON, runs, SEED, checkpoints=1).final_regret.mean(

@@ -17,6 +17,7 @@ import argparse
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,13 @@ def dealt(number: int, seed: int) -> list[ac.Problem]:
     return [plain(WINDOW, lumps(*dice.uniform(0.05, 0.5, ARMS))) for _ in range(number)]
 
 
+def changing(problems: Sequence[ac.Problem], changes: Sequence[int]) -> ac.Problem:
+    """Return a problem that changes from each of these to the next."""
+    first, *later = problems
+    laws = {at: problem.arm_laws for at, problem in zip(changes, later, strict=True)}
+    return replace(first, changes=laws)
+
+
 def restarted(problems: Sequence[ac.Problem], changes: Sequence[int], seed: int) -> list[float]:
     """Return the regret of each run of an AgePrior that begins again with every change."""
     lengths = np.diff([1, *changes, HORIZON + 1])
@@ -57,7 +65,7 @@ def forgetting() -> None:
         rows: dict[str, list[float]] = {}
         for deal in range(DEALS):
             problems = dealt(len(changes) + 1, deal)
-            result = ac.simulate(ac.ChangingProblem(problems, changes), policies, HORIZON, RUNS, seed=deal)
+            result = ac.simulate(changing(problems, changes), policies, HORIZON, RUNS, seed=deal)
             for label, regret in zip(result.labels, result.final_regret, strict=True):
                 rows.setdefault(label, []).extend(regret)
             rows.setdefault("restarted", []).extend(restarted(problems, changes, deal))

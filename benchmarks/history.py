@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from accrual.engine.batch_loop import play_batches
+from accrual.engine.batches import play_batches
 from accrual.policies.age_prior.history import with_history
 from accrual.policies.age_prior.policy import AgePrior
 from accrual.studies.gallery.listening import (

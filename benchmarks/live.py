@@ -32,7 +32,7 @@ from accrual.live.ledger import Ledger
 from accrual.live.log_follower import details_from_store
 from accrual.policies.catalog import CATALOG
 from accrual.store.base import NewDecisions, NewPiece, StoreRequest
-from accrual.store.sqlite.rows import ADD
+from accrual.store.events import insert_into
 from accrual.store.sqlite.store import SQLiteStore
 
 ARMS, WINDOW, ROUNDS, PIECES = 10, 100, 20_000, 4
@@ -161,7 +161,7 @@ def contexts(events: int) -> None:
         whole, inner = micros(live[1000:]), micros(compiled[10:])
         print(f"  {title:20s}decide {whole:6.2f}, compiled loop {inner:5.2f}, the rest {whole - inner:6.2f}")
     filled = ac.Bandit(NAMES, window=1000, features=features)
-    fill(filled, events, filled.stored_contexts(people, len(people)))
+    fill(filled, events, filled.choice(len(people), context=people).contexts)
     log = filled._store.read(0, len(NAMES), events)
     contexts = details_from_store(filled._store, 0, plain, log).contexts
     for _ in range(2):  # the first compiles
@@ -205,12 +205,12 @@ def durable(folder: Path) -> None:
             bandit.observe_many(ids, values, ages=[0.0] * size, keys=keys)
             ours.append(clock() - start)
             rows = [
-                (1, sent + i, id_, key, value, 0.0, True, 1.0, False, None, 0)
+                (1, sent + i, id_, key, value, 0.0, True, 1.0, False, None)
                 for i, (id_, key, value) in enumerate(zip(ids, keys, values, strict=True))
             ]
             start = clock()
             bare.execute("BEGIN IMMEDIATE")
-            bare.executemany(ADD["piece"], rows)
+            bare.executemany(insert_into("piece"), rows)
             bare.execute("COMMIT")
             theirs.append(clock() - start)
             sent += size

@@ -19,16 +19,17 @@ import numpy.typing as npt
 import accrual as ac
 from accrual.core.errors import MissingExtra, need
 from accrual.core.jit.compiler import kernel
-from accrual.engine.context_feed import (
-    ContextualFeed,
-    ContextualRunFeed,
-    ContextualWorld,
+from accrual.engine.general_feed import (
+    ContextArrays,
+    GeneralFeed,
+    GeneralRunFeed,
     age_of,
     count_pieces,
-    pack,
+    piece_of,
     power_of,
+    world_of,
 )
-from accrual.problems.contexts import PIECE, PIECES_MOST, ContextualProblem
+from accrual.problems.contexts import PIECES_MOST
 from accrual.problems.gallery import ENTRIES
 
 NAMES = ("ctx-same", "ctx-cross", "ctx-sparse")
@@ -89,36 +90,36 @@ class VowpalWabbit:
 
 
 @kernel
-def pieces_of(world: ContextualWorld, feed: ContextualFeed, length: int, counts: Ints, ages: Ints) -> None:
+def pieces_of(
+    arrays: ContextArrays, caps: Floats, feed: GeneralFeed, means: Floats, counts: Ints, ages: Ints
+) -> None:
     """Write how many pieces each arm would pay in each round, and their ages."""
-    for i in range(length):
-        x, pay_draws = feed.x[world.window + i], feed.pay_draws[i]
-        for arm in range(len(world.effects)):
-            counts[i, arm] = count_pieces(world, feed.means[i, arm], pay_draws)
-            power = power_of(world, arm, x)
+    for i in range(len(means)):
+        x, u = feed.x[arrays.window + i], feed.u[i]
+        for arm in range(len(caps)):
+            counts[i, arm] = count_pieces(arrays, caps, arm, means[i, arm], u)
+            power = power_of(arrays, arm, x)
             for j in range(counts[i, arm]):
-                ages[i, arm, j] = age_of(world.window, power, pay_draws[2 + j])
+                ages[i, arm, j] = age_of(arrays.window, power, u[2 + j])
 
 
-def play(
-    peer: Peer, problem: ContextualProblem, horizon: int, key: tuple[int, int], each_piece: bool
-) -> float:
+def play(peer: Peer, problem: ac.Problem, horizon: int, key: tuple[int, int], each_piece: bool) -> float:
     """Play one run, (seed, number), as `accrual.simulate` plays it; return the regret."""
-    world, window, arms = pack(problem), problem.window, len(problem.caps)
-    source = ContextualRunFeed(world, key, max(512, window))
+    world, window, arms = world_of(problem), problem.window, len(problem.caps)
+    source = GeneralRunFeed(world, key, max(512, window))
     counts = np.zeros((source.span, arms), np.int64)
     ages = np.zeros((source.span, arms, PIECES_MOST), np.int64)
-    size = 1.0 if world.once else PIECE
+    size = piece_of(world.arrays, world.caps, 0)
     arriving: list[list[tuple[Floats, int, float, float]]] = [[] for _ in range(horizon + window)]
     regret = 0.0
     for start in range(0, horizon, source.span):
         length = min(source.span, horizon - start)
-        feed = source.read(length)
-        pieces_of(world, feed, length, counts, ages)
+        feed, means = source.read(length), source.means[:length]
+        pieces_of(world.arrays, world.caps, feed, means, counts, ages)
         for i in range(length):
             x, now = feed.x[window + i].copy(), start + i
             arm, chance = peer.choose(x)
-            regret += float(feed.best[i] - feed.means[i, arm])
+            regret += float(means[i].max() - means[i, arm])
             if each_piece:
                 for age in ages[i, arm, : counts[i, arm]]:
                     arriving[now + age].append((x, arm, chance, size))
@@ -139,7 +140,6 @@ def main(runs: int) -> int:
         return 2
     for name in NAMES:
         problem = ENTRIES[name].problem
-        assert isinstance(problem, ContextualProblem)
         arms = len(problem.caps)
         peers: dict[str, Callable[[int], Peer]] = {
             f"{_version('river')}, LinUCBDisjoint": partial(River, river, arms),

@@ -3,41 +3,43 @@
     python benchmarks/postgres.py                           # starts a server of its own
     python benchmarks/postgres.py postgresql://...          # an empty database
 
-Pieces in batches of 1 to 1,000, each batch one durable transaction: through the store, and by asyncpg
+Pieces in batches of 1 to 1,000, each batch one durable transaction: through the store, and by psycopg
 alone into a table with the same columns and indexes, in turns in one run. `executemany` is how a batch
-is usually inserted; `unnest` is the fastest single statement there is for it. Then how fast the log is
-read back, and how long it takes until another worker sees an event. Run it on a quiet machine; ratios suffer
-less from noise than times.
+is usually inserted; `unnest` is the fastest single statement there is for it. Then pieces with random keys,
+decisions, how fast the log is read back, and how long it takes until another worker sees an event. Run it on
+a quiet machine; ratios suffer less from noise than times.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import tempfile
 import threading
 import time
+import uuid
 import warnings
+from collections.abc import Callable
 from typing import Any
 
-import asyncpg
 import numpy as np
+import psycopg
 
 from accrual.store.backends import make_tables
 from accrual.store.base import AddArm, NewDecisions, NewPiece
-from accrual.store.postgres.background_loop import BackgroundLoop
 from accrual.store.postgres.store import PostgresStore
 
 SIZES = (1, 10, 100, 1000)
 ROUNDS, SECONDS = 7, 0.7  # for each size and way
 DECISIONS = 10_000
 _NAMES = "bandit, seq, decision, key, value, age, stated, at, late"
-_ROW = f"INSERT INTO bare ({_NAMES}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+_ROW = f"INSERT INTO bare ({_NAMES}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)"
 _ROWS = f"""
-    INSERT INTO bare ({_NAMES}) SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::TEXT[],
-        $5::FLOAT8[], $6::FLOAT8[], $7::BOOLEAN[], $8::FLOAT8[], $9::BOOLEAN[])
+    INSERT INTO bare ({_NAMES}) SELECT * FROM unnest(%s::BIGINT[], %s::BIGINT[], %s::BIGINT[], %s::TEXT[],
+        %s::FLOAT8[], %s::FLOAT8[], %s::BOOLEAN[], %s::FLOAT8[], %s::BOOLEAN[])
 """
 clock = time.perf_counter
+
+Way = Callable[[list[Any]], None]
 
 
 def own_server() -> str:
@@ -50,7 +52,7 @@ def own_server() -> str:
 
 
 class Ways:
-    """The ways to store a batch of pieces; each call is one durable transaction."""
+    """The ways to store a batch; each call is one durable transaction."""
 
     def __init__(self, url: str) -> None:
         self._numbers = iter(range(1, 1 << 60))
@@ -59,12 +61,11 @@ class Ways:
         self.bandit = self.store.create("bench", {}, [AddArm("a", 1.0, 1e9)], False, 0.0).number
         for _ in range(DECISIONS // 1000):
             self.store.append(self.bandit, [NewDecisions((0,) * 1000, (1e9,) * 1000)], 0.0)
-        self._background = BackgroundLoop()
-        self._connection = self._background.run(asyncpg.connect(url))
-        self._background.run(self._connection.execute("CREATE TABLE bare (LIKE piece INCLUDING ALL)"))
+        self._connection = psycopg.connect(url, autocommit=True)
+        self._connection.execute("CREATE TABLE bare (LIKE piece INCLUDING ALL)")
 
     def batch(self, size: int) -> list[Any]:
-        """Keys and decisions of new pieces."""
+        """Decisions and keys of new pieces."""
         decisions = self._dice.integers(0, DECISIONS, size).tolist()
         return [(decision, f"key-{next(self._numbers):012d}") for decision in decisions]
 
@@ -74,19 +75,22 @@ class Ways:
             self.bandit, [NewPiece(decision, 0.5, 0.0, None, key) for decision, key in batch], 0.0
         )
 
+    def random_keys(self, batch: list[Any]) -> None:
+        """By the store, under keys in no order."""
+        self.ours([(decision, str(uuid.UUID(bytes=self._dice.bytes(16)))) for decision, _ in batch])
+
+    def decisions(self, batch: list[Any]) -> None:
+        """By the store: requests for one decision each."""
+        self.store.append(self.bandit, [NewDecisions((0,), (1e9,), key=key) for _, key in batch], 0.0)
+
     def executemany(self, batch: list[Any]) -> None:
-        """By asyncpg, a row at a time."""
-
-        async def insert() -> None:
-            async with self._connection.transaction():
-                await self._connection.executemany(_ROW, self._rows(batch))
-
-        self._background.run(insert())
+        """By psycopg, a row at a time."""
+        with self._connection.transaction(), self._connection.cursor() as cursor:
+            cursor.executemany(_ROW, self._rows(batch))
 
     def unnest(self, batch: list[Any]) -> None:
-        """By asyncpg, a column at a time."""
-        columns = [list(column) for column in zip(*self._rows(batch), strict=True)]
-        self._background.run(self._connection.execute(_ROWS, *columns))
+        """By psycopg, a column at a time."""
+        self._connection.execute(_ROWS, [list(column) for column in zip(*self._rows(batch), strict=True)])
 
     def _rows(self, batch: list[Any]) -> list[Any]:
         return [
@@ -94,14 +98,13 @@ class Ways:
         ]
 
     def close(self) -> None:
-        """Let go."""
-        self._background.run(self._connection.close())
-        self._background.close()
+        """Close the connections."""
+        self._connection.close()
         self.store.close()
 
 
-def rate(way: Any, size: int, ways: Ways) -> float:
-    """Pieces a second."""
+def rate(way: Way, size: int, ways: Ways) -> float:
+    """How many a second."""
     batches = [ways.batch(size) for _ in range(max(5, 2000 // size))]
     start, done = clock(), 0
     for batch in batches:
@@ -124,6 +127,14 @@ def writing(ways: Ways) -> None:
         ours, many, unnest = np.median(found, axis=0)
         ratios = np.median(found[:, :1] / found[:, 1:], axis=0)
         print(f"{size:8d}{ours:12,.0f}{many:14,.0f}{unnest:12,.0f}{ratios[0]:9.2f}{ratios[1]:9.2f}")
+    others: list[tuple[str, Way, int]] = [
+        ("pieces with random keys, batches of 100", ways.random_keys, 100),
+        ("decisions, one by one", ways.decisions, 1),
+        ("decisions, 100 requests in a batch", ways.decisions, 100),
+    ]
+    for name, way, size in others:
+        found = np.array([rate(way, size, ways) for _ in range(ROUNDS)])
+        print(f"{name}: {np.median(found):,.0f} a second")
 
 
 def read_back(ways: Ways) -> None:
@@ -164,7 +175,7 @@ def main() -> None:
     url = parser.parse_args().url or own_server()
     make_tables(url)
     ways = Ways(url)
-    version = asyncio.run(_version(url))
+    version = _version(url)
     print(f"{version}, fsync on" if version else "fsync is off: these are not durable")
     writing(ways)
     read_back(ways)
@@ -172,12 +183,11 @@ def main() -> None:
     ways.close()
 
 
-async def _version(url: str) -> str:
-    connection = await asyncpg.connect(url)
-    on = await connection.fetchval("SHOW fsync") == "on"
-    version = str(await connection.fetchval("SELECT split_part(version(), ' on ', 1)"))
-    await connection.close()
-    return version if on else ""
+def _version(url: str) -> str:
+    with psycopg.connect(url) as connection:
+        query = "SELECT current_setting('fsync'), split_part(version(), ' on ', 1)"
+        ((fsync, version),) = connection.execute(query)
+    return str(version) if fsync == "on" else ""
 
 
 if __name__ == "__main__":

@@ -39,7 +39,8 @@ from accrual.live.estimate import estimate, shared_spread
 from accrual.live.watch.evidence import bound_of, comparison_error, find_beaten, no_evidence, score
 from accrual.live.watch.guardrails import no_guards
 from accrual.live.watch.sequences import estimates as differences
-from accrual.live.watch.verdicts import Pace, verdict
+from accrual.live.watch.verdicts import verdict
+from accrual.live.watch.watcher import Pace
 from accrual.policies.floor import Shares, drawn, propensity
 from accrual.problems.laws import Law
 
@@ -341,7 +342,7 @@ def by_hand_life(arms: int, decisions: int, run: int) -> bool:
     bandit = ac.Bandit([str(arm) for arm in range(arms)], window=10, floor=0.5, seed=run)
     means = {str(arm): 0.3 for arm in range(arms)}
     play(bandit, dice, means, decisions)
-    difference, errors = differences(bandit._follower.ledger.evidence)
+    difference, errors = differences(bandit._follower.ledger.watched[1])
     away = difference / np.where(errors > 0.0, errors, np.inf)
     kept = {str(arm) for arm in np.unravel_index(int(np.argmax(away)), away.shape)}
     for name in means.keys() - kept:

@@ -69,7 +69,7 @@ def main() -> None:
             print(f"Decision {why.id} was {why.arm!r}:")
             for reason in why.reasons:
                 terms = ", ".join(f"{name} {value:.2f}" for name, value in reason.terms.items())
-                print(f"  {reason.arm}: {reason.value:.2f} ({terms})")
+                print(f"  {reason.arm}: {reason.index:.2f} ({terms})")
 
 
 if __name__ == "__main__":

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import shutil
 import tempfile
 import uuid
 import warnings
-from collections.abc import Coroutine
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import asyncpg
+import psycopg
 
 from accrual.store.backends import make_tables
 from accrual.store.events import TABLES
@@ -53,7 +51,7 @@ class Server:
             return self._spare.pop()
         name = f"s{uuid.uuid4().hex[:12]}"
         self.execute(f"CREATE SCHEMA {name}")
-        url = f"{self._uri}&search_path={name}"
+        url = f"{self._uri}&options=-csearch_path%3D{name}"
         make_tables(url)
         return url
 
@@ -65,15 +63,9 @@ class Server:
     def execute(self, statement: str, url: str | None = None) -> list[Any]:
         """Run one statement."""
 
-        async def run() -> list[Any]:
-            connection = await asyncpg.connect(url or self._uri)
-            try:
-                return list(await connection.fetch(statement))
-            finally:
-                await connection.close()
-
-        rows: list[Any] = in_new_loop(run())
-        return rows
+        with psycopg.connect(url or self._uri, autocommit=True) as connection:
+            done = connection.execute(statement)
+            return done.fetchall() if done.description else []
 
     def kill_backends(self) -> int:
         """End every connection to every database."""
@@ -91,16 +83,6 @@ class Server:
         pgexec("pg_ctl", ("-D", data, "-m", "immediate", "-w", "stop"), bin_path=server.bin_path,
                user=server.system_user)  # fmt: skip
         server.ensure_postgres_running()
-
-
-def in_new_loop(work: Coroutine[Any, Any, Any]) -> Any:
-    """What a coroutine returns, whatever loop this thread may have."""
-    loop = asyncio.new_event_loop()
-    try:
-        return loop.run_until_complete(work)
-    finally:
-        loop.run_until_complete(asyncio.sleep(0))  # connections that are closing get to their end
-        loop.close()
 
 
 @cache

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from accrual.policies.clusters import find_clusters as find_clusters
     from accrual.problems import spreads as spread
     from accrual.problems.contexts import Contexts as Contexts
-    from accrual.problems.contexts import ContextualProblem as ContextualProblem
+    from accrual.problems.contexts import LinearLaw as LinearLaw
+    from accrual.problems.contexts import LogisticLaw as LogisticLaw
     from accrual.problems.laws import BernoulliLaw as BernoulliLaw
     from accrual.problems.laws import BetaLaw as BetaLaw
     from accrual.problems.laws import EmpiricalLaw as EmpiricalLaw
@@ -45,19 +46,18 @@ if TYPE_CHECKING:
     from accrual.problems.laws import LumpLaw as LumpLaw
     from accrual.problems.laws import ScaledLaw as ScaledLaw
     from accrual.problems.laws import UniformLaw as UniformLaw
-    from accrual.problems.problem import ChangingProblem as ChangingProblem
     from accrual.problems.problem import Problem as Problem
     from accrual.studies import gallery as gallery
     from accrual.studies import paper as paper
 
 _WHERE = {
     "Contexts": "accrual.problems.contexts",
-    "ContextualProblem": "accrual.problems.contexts",
+    "LinearLaw": "accrual.problems.contexts",
+    "LogisticLaw": "accrual.problems.contexts",
     "Bandit": "accrual.live.bandit",
     "Guardrail": "accrual.live.watch.guardrails",
     "BernoulliLaw": "accrual.problems.laws",
     "BetaLaw": "accrual.problems.laws",
-    "ChangingProblem": "accrual.problems.problem",
     "Cluster": "accrual.policies.clusters",
     "ClusteredTPUCBFRG": "accrual.policies.clusters",
     "EmpiricalLaw": "accrual.problems.laws",

@@ -39,7 +39,7 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (lambda: bandit(None), f"{NAMES}None"),
     (
         lambda: bandit([["jazz", "rock"]]),
-        "the name or key of an arm must be text of 1 to 200 characters, not ['jazz'",
+        "the name of an arm must be text of 1 to 200 characters, not ['jazz'",
     ),
     (
         lambda: bandit({"jazz", "rock"}),

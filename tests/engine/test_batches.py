@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import accrual as ac
-from accrual.engine.batch_loop import Batches, play_batches
+from accrual.engine.batches import Batches, play_batches
 from accrual.problems import families
 from accrual.studies.gallery import habits, listening
 from accrual.testing import PolicySuite

@@ -5,11 +5,13 @@ from typing import Any
 import numpy as np
 
 import accrual as ac
-from accrual.engine.context_feed import ContextualRunFeed, count_pieces, pack
-from accrual.problems.contexts import PIECE
+from accrual.engine.general_feed import GeneralRunFeed, count_pieces, world_of
 
-PROBLEM = ac.ContextualProblem(
-    ac.Contexts(numbers=1, flags=[0.4]), [[0.5, 0.2, 0.0], [0.4, 0.0, 0.3]], 30, [[0, 0.3, 0], [0.5, 0, 0]]
+PROBLEM = ac.Problem(
+    [6.4, 6.4],
+    window=30,
+    laws=[ac.LinearLaw([0.5, 0.2, 0.0], [0, 0.3, 0]), ac.LinearLaw([0.4, 0.0, 0.3], [0.5, 0, 0])],
+    contexts=ac.Contexts(numbers=1, flags=[0.4]),
 )
 ARMS, WIDTH = 2, 3
 
@@ -43,15 +45,17 @@ class PlainLinUCB:
 
 def play(learner: PlainLinUCB, horizon: int, key: tuple[int, int]) -> float:
     """Play one run, (seed, number), decision by decision; return the regret."""
-    world, window = pack(PROBLEM), PROBLEM.window
-    draws = ContextualRunFeed(world, key, horizon).read(horizon)
+    world, window = world_of(PROBLEM), PROBLEM.window
+    source = GeneralRunFeed(world, key, horizon)
+    draws, means = source.read(horizon), source.means
     closing: list[tuple[Any, int, float]] = []  # in the order in which windows close
     regret = 0.0
     for i in range(horizon):
         x = draws.x[window + i].copy()
         arm = learner.choose(x)
-        regret += float(draws.best[i] - draws.means[i, arm])
-        closing.append((x, arm, PIECE * count_pieces(world, draws.means[i, arm], draws.pay_draws[i])))
+        regret += float(means[i].max() - means[i, arm])
+        pieces = count_pieces(world.arrays, world.caps, arm, means[i, arm], draws.u[i])
+        closing.append((x, arm, 0.1 * pieces))
         if i >= window - 1:  # the window's first round is the decision's own
             learner.learn(*closing[i - window + 1])
     return regret

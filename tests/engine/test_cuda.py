@@ -90,7 +90,7 @@ cuda._WARP, cuda._THREADS, cuda._TEAM_LEAST, cuda._WIDE_MOST = 8, 0, 2, 0
 found["teams"] = test_cuda.fingerprint("cuda", ["one law"])
 cuda._WARP, cuda._TABLE_MOST = 2, 0
 found["many to a block"] = test_cuda.fingerprint("cuda")
-cuda._SPAN_LEAST, cuda._SPAN_MOST, cuda._NEAR_MOST = 3, 7, 0
+cuda._SPAN_LEAST, cuda._SPAN_MOST, cuda._CHAIN_NEAR = 3, 7, 0
 sizes = cuda._sizes
 cuda._sizes = lambda *given: sizes(*given)._replace(runs=1)
 found["in parts"] = test_cuda.fingerprint("cuda")

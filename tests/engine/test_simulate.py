@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -240,13 +240,16 @@ def test_bad_input_gets_one_clear_line(call, message):
     assert "\n" not in str(error.value)
 
 
-def coins(*chances):
-    return ac.Problem([1.0] * len(chances), 12, 4, [ac.BernoulliLaw(p) for p in chances])
+def coins(*chances, **later):
+    """Arms with these chances; with ``from_41=[...]``, with others from round 41 on."""
+    changes = {int(at.removeprefix("from_")): list(map(ac.BernoulliLaw, ps)) for at, ps in later.items()}
+    return ac.Problem([1.0] * len(chances), 12, 4, list(map(ac.BernoulliLaw, chances)), changes=changes)
 
 
 def test_a_change_to_the_same_problem_changes_nothing():
     still, policies = coins(0.2, 0.5, 0.7), [ac.UCB1(), ac.TPUCBFR(alpha=4)]
-    changing = ac.ChangingProblem([still, coins(0.2, 0.5, 0.7), still], changes=[78, 501])
+    changing = coins(0.2, 0.5, 0.7, from_501=[0.2, 0.5, 0.7], from_78=[0.2, 0.5, 0.7])
+    assert [at for at, _ in changing.phases] == [1, 78, 501]
     for given in ("regret", "pulls"):
         one, other = (
             getattr(ac.simulate(p, policies, 900, runs=2, checkpoints=50), given) for p in (still, changing)
@@ -257,7 +260,7 @@ def test_a_change_to_the_same_problem_changes_nothing():
 def test_regret_is_against_the_best_arm_of_the_decisions_own_round():
     """Round by round: what the arm chosen then falls short of the best one then."""
     before, after = coins(0.2, 0.5, 0.7), coins(0.9, 0.5, 0.1)
-    changing = ac.ChangingProblem([before, after], changes=[41])
+    changing = coins(0.2, 0.5, 0.7, from_41=[0.9, 0.5, 0.1])
     result = ac.simulate(changing, [ac.UCB1()], 80, runs=1, checkpoints=80)
     short = simulate_pulls(changing, 80)
     gaps = np.where((np.arange(80) < 40)[:, None], before.gaps, after.gaps)
@@ -271,23 +274,24 @@ def simulate_pulls(problem, horizon):
 
 
 @pytest.mark.parametrize(
-    ("problems", "changes", "says"),
+    ("make", "says"),
     [
-        ([], [], "a list of Problem"),
-        ([coins(0.1, 0.2), coins(0.1, 0.2, 0.3)], [5], "the same caps"),
-        ([coins(0.1), coins(0.2)], [], "2 problems need 1 rounds of change"),
-        ([coins(0.1)] * 3, [9, 5], "each after the one before"),
-        ([coins(0.1)] * 2, [1], "a change's round must be"),
+        (lambda: coins(0.1, 0.2, from_5=[0.1, 0.2, 0.3]), "2 arms need 2 laws"),
+        (lambda: coins(0.1, from_1=[0.2]), "a change's round must be"),
+        (lambda: coins(0.1, from_5=[1.2]), "p must be"),
+        (lambda: ac.Problem([1.0], 12, 4, changes=cast(Any, {5: "lump"})), "laws must be reward laws"),
+        (lambda: ac.Problem([1.0], 12, 4, changes=cast(Any, [5])), "changes must be a dict"),
+        (lambda: coins(0.1, from_5=[0.2]).means, "each of its phases has laws of its own"),
     ],
 )
-def test_what_cannot_change_says_so(problems, changes, says):
+def test_what_cannot_change_says_so(make, says):
     with pytest.raises(ac.InputError, match=says):
-        ac.ChangingProblem(problems, changes)
+        make()
 
 
 def test_what_is_not_for_a_gpu():
     with pytest.raises(ac.InputError, match="that changes is played on the CPU"):
-        ac.simulate(ac.ChangingProblem([coins(0.1, 0.2)], []), [ac.UCB1()], 9, device="cuda")
+        ac.simulate(coins(0.1, 0.2, from_5=[0.2, 0.1]), [ac.UCB1()], 9, device="cuda")
     problem = ac.gallery.ENTRIES["ctx-same"].problem
     with pytest.raises(ac.InputError, match="with contexts is played on the CPU"):
         ac.simulate(problem, [ac.AgeLinTS()], 9, device="cuda")

@@ -1,7 +1,6 @@
 """What keeps the engine quick and small on every machine; `make bench` measures the time it takes."""
 
 import os
-import shutil
 import subprocess
 import sys
 import tracemalloc
@@ -9,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.engine.cpp_loop import compile_loop, compiler, play_loop
 
 import accrual as ac
 from accrual.studies.bench import compared, compile_for
-
-ROOT = Path(__file__).parents[2]
 
 
 def _python(code: str, **environment: str) -> str:
@@ -41,7 +39,7 @@ def test_a_later_process_finds_the_kernels_compiled(tmp_path: Path) -> None:
         "policy = ac.UCB1()\n"
         "ac.simulate(ac.paper.setting1(), [policy], 100, runs=1, threads=1)\n"
         "draw = pack(ac.paper.setting1()).draw\n"
-        "for kernel in (loop(policy.functions, policy.feedback, False), fill_kernel(draw)):\n"
+        "for kernel in (loop(policy.functions, policy.feedback, False, False), fill_kernel(draw)):\n"
         "    print(sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values()))"
     )
     first, second = (_python(code, NUMBA_CACHE_DIR=str(tmp_path)).split() for _ in range(2))
@@ -67,30 +65,13 @@ def test_memory_does_not_grow_with_the_horizon() -> None:
 
 def test_a_plain_cpp_loop_plays_the_same_runs(tmp_path: Path) -> None:
     """`loop.cpp`, with which `make bench` compares the speed, is written without this library."""
-    compiler = next((name for name in ("g++", "c++", "clang++") if shutil.which(name)), None)
-    if compiler is None:
+    if compiler() is None:
         pytest.skip("no C++ compiler")
     problem, policies, horizon = ac.paper.setting1(), compared(50), 10_000
-    caps, loop = np.array(problem.caps), tmp_path / "loop"
-    source = ROOT / "benchmarks" / "loop.cpp"
-    subprocess.run([compiler, "-O3", f"-DARMS={len(caps)}", source, "-o", loop], check=True)
+    loop = compile_loop(tmp_path / "loop", len(problem.caps), "-O3")
     ours = ac.simulate(problem, policies, horizon, runs=3).final_regret
     for run in range(3):
-        lines: list[list[object]] = [
-            [problem.window, problem.groups, horizon, 0, run],
-            caps.tolist(),
-            problem.gaps.tolist(),
-            [len(policies)],
-        ]
-        for policy in policies:
-            if policy.feedback == "pieces":
-                params = policy.params(caps, problem.window)
-                lines.append(["pieces", *params.coincidence.tolist(), *params.owed.tolist()])
-            else:
-                lines.append(["totals", 0 if policy.immediate else problem.window - 1])
-        text = "\n".join(" ".join(map(str, line)) for line in lines)
-        done = subprocess.run([loop], input=text, capture_output=True, text=True, check=True)
-        _, *theirs = map(float, done.stdout.split())  # first its seconds
+        _, theirs = play_loop(loop, problem, policies, horizon, run)
         # Identical where this was written; the tolerance is for compilers that round otherwise.
         assert ours[:, run] == pytest.approx(theirs, rel=0.01)
         assert len(np.unique(ours[:, run])) == len(policies)

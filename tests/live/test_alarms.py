@@ -14,6 +14,7 @@ from accrual.live.ledger import Ledger
 from accrual.live.verify_snapshots import learned, refold, same_bits
 from accrual.live.watch import alarms as parts
 from accrual.live.watch.alarms import BINS, FALSE_ALARM, bin_of, no_alarms, watch, with_arms
+from accrual.live.watch.watcher import Pace
 from accrual.store.memory import MemoryStore
 
 
@@ -145,7 +146,8 @@ def test_decisions_with_windows_of_their_own_are_left_out():
     ledger.decide(1, n=10)
     ledger.decide(2, n=7, window=3.0)
     ledger.tick(200)
-    assert ledger.alarms.counts.sum() == 10
+    alarms, _ = ledger.watched
+    assert alarms.counts.sum() == 10
 
 
 def test_an_old_log_is_left_out():
@@ -163,9 +165,8 @@ def test_an_old_log_is_left_out():
 
 def test_nothing_is_said_where_the_policy_chooses_by_contexts():
     ledger = Ledger(ac.LinTS(), [1.0, 1.0], 5)
-    assert len(ledger.alarms.raised) == 0
-    from accrual.live.watch.alarms import alarm_state
-
-    state = alarm_state(ledger.alarms, True, str)
+    ledger.decide(1, n=3)
+    ledger.tick(20)  # all three have closed
+    state = ledger.watchers[0].say(ledger.watched[0], [0, 1], str, Pace(0, None, 5.0), {})
     assert "chooses by contexts" in state.sentence
     assert (state.arms, state.closed) == ([], 0)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import pytest
 
 import accrual as ac
 from accrual.engine.recording import record
-from accrual.live.commit import Decide, _Caller, salt_of
+from accrual.live.commit import Call, Decide, salt_of
 from accrual.live.log_follower import LogFollower
 from accrual.policies.base import Policy
 from accrual.policies.catalog import CATALOG, policy_text
@@ -91,17 +92,17 @@ def arrays(bandit: ac.Bandit) -> dict[str, Any]:
 def assert_same(one: dict[str, Any], other: dict[str, Any]) -> None:
     """To the bit, but for memory that nobody is using."""
     for name, array in one.items():
-        if name.startswith("stats.") or name in ("caps", "windows", "playing", "sums", "recent", "counts"):
+        if name.startswith("stats.") or name in ("caps", "windows", "playing", "recent", "pending.counts"):
             assert array.tobytes() == other[name].tobytes(), name
     assert_same_pending(one, other)
 
 
 def assert_same_pending(one: dict[str, Any], other: dict[str, Any]) -> None:
     def rows(of: dict[str, Any]) -> list[Any]:
-        numbers = of["where"][of["where"] >= 0]
-        numbers = numbers[np.argsort(of["queues.rows"]["id"][numbers])]
+        numbers = of["pending.where"][of["pending.where"] >= 0]
+        numbers = numbers[np.argsort(of["pending.queues.rows"]["id"][numbers])]
         fields = ["id", "arm", "group", "at", "window", "due", "done"]
-        return [*(of["queues.rows"][field][numbers] for field in fields), of["paid"][numbers]]
+        return [*(of["pending.queues.rows"][field][numbers] for field in fields), of["pending.paid"][numbers]]
 
     for a, b in zip(rows(one), rows(other), strict=True):
         assert a.tobytes() == b.tobytes()
@@ -636,14 +637,14 @@ def test_an_explanation_is_of_the_moment_of_its_decision(name):
         why = bandit.explain(id_)
         assert why.exact
         assert why.first or id_ >= 3
-        assert why.first == any(reason.arm == why.arm and reason.value is None for reason in why.reasons)
+        assert why.first == any(reason.arm == why.arm and reason.index is None for reason in why.reasons)
         assert [reason.arm for reason in why.reasons] == (ARMS if id_ < 45 else ["jazz", "rock"])
         if not why.first:
-            most = max(reason.value or 0.0 for reason in why.reasons if reason.value is not None)
-            assert why.arm == next(reason.arm for reason in why.reasons if reason.value == most)
+            most = max(reason.index or 0.0 for reason in why.reasons if reason.index is not None)
+            assert why.arm == next(reason.arm for reason in why.reasons if reason.index == most)
         if name in ("UCB1", "DelayedUCB1", "TPUCBEW", "TPUCBFR", "TPUCBFRG"):
             for reason in why.reasons:
-                assert reason.value is None or sum(reason.terms.values()) == pytest.approx(reason.value)
+                assert reason.index is None or sum(reason.terms.values()) == pytest.approx(reason.index)
     with pytest.raises(ac.InputError, match="no decision has the id 47"):
         bandit.explain(47)
 
@@ -674,7 +675,7 @@ def test_an_explanation_holds_up_no_commit():
     play(bandit, 20)
     found = []
     asking = threading.Thread(target=lambda: found.append(bandit.explain(11)), daemon=True)
-    with bandit._commits.lock:
+    with bandit.queue.lock:
         asking.start()
         asking.join(60)
     assert [why.id for why in found] == [11]
@@ -822,7 +823,7 @@ def test_no_policy_comes_to_no_number_above_the_cap(name):
     for field, value in ledger.stats._asdict().items():
         assert not np.isnan(value).any(), field
     why = bandit.explain(119)
-    assert all(reason.value is not None and not math.isnan(reason.value) for reason in why.reasons)
+    assert all(reason.index is not None and not math.isnan(reason.index) for reason in why.reasons)
 
 
 # Threads, and failures.
@@ -1051,7 +1052,7 @@ def test_submit_stores_what_observe_stores(store):
     checked = bandit.piece(number, value, np.int64(0))  # type: ignore[arg-type]
     assert checked == NewPiece(0, 0.5, 0.0)
     assert list(map(type, checked[:3])) == [int, float, float]
-    assert bandit.submit([checked], pieces_checked=True)[0].status is Status.AGAIN
+    assert bandit.submit([checked])[0].status is Status.AGAIN
     with pytest.raises(ac.InputError, match="must not be negative"):
         bandit.submit([NewPiece(0, 0.1, 0.0), NewPiece(0, -0.5, 0.0)])
     assert bandit.state().arms[0].observed == 0.5
@@ -1071,7 +1072,7 @@ def test_an_interrupted_commit_leaves_no_one_waiting(monkeypatch):
     def interrupted(number: int, items: Any, *more: Any) -> Any:
         if len(items) > 1:
             raise KeyboardInterrupt
-        while len(bandit._commits._queue) < 2:
+        while len(bandit.queue._queue) < 2:
             time.sleep(0.001)
         return append(number, items, *more)
 
@@ -1096,16 +1097,16 @@ def test_an_interrupted_commit_leaves_no_one_waiting(monkeypatch):
 
 def test_who_is_interrupted_while_waiting_is_waited_for_by_no_one():
     bandit = ac.Bandit(ARMS, window=WINDOW)
-    commits = bandit._commits
-    first, second = (_Caller([NewPiece(0, 0.1, 0.0, None, key)], 0) for key in "ab")
-    commits._queue = [first, second]
-    commits._leader = first  # it is to commit next, and is interrupted before it does
-    commits._abandon(first)
-    assert commits._queue == [second]
-    assert commits._leader is second
-    assert not second.ready.locked()
-    commits._abandon(second)
-    assert not commits._queue
+    queue, woken = bandit.queue, list[str]()
+    first, second = (Call([NewPiece(0, 0.1, 0.0, None, key)], partial(woken.append, key)) for key in "ab")
+    assert queue.join(first)  # it is to commit next, and is interrupted before it does
+    assert not queue.join(second)
+    queue._abandon(first)
+    assert queue._queue == [second]
+    assert queue._leader is second
+    assert woken == ["b"]
+    queue._abandon(second)
+    assert not queue._queue
     assert bandit.decide().id == 0
 
 

@@ -13,7 +13,7 @@ ARMS = ["jazz", "rock"]
 def next_arm(bandit, salt=None):
     """The arm that the bandit would choose now."""
     ledger = bandit._follower.ledger
-    return ledger.choose(ledger.decisions + 1.0, 1, 1.0, bandit._commits._salt if salt is None else salt)[0]
+    return ledger.choose(ledger.decisions + 1.0, 1, 1.0, bandit.queue._salt if salt is None else salt)[0]
 
 
 @pytest.mark.parametrize("policy", ["AgeTS", "ThompsonSampling"])

@@ -2,6 +2,7 @@
 
 import logging
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from accrual.store.backends import make_tables
 from accrual.store.base import NewPiece, RetireArm, StoreError
 from accrual.store.events import Kind
 
+STOP: Any = "stop"  # no action of a guardrail
 REFUNDS = {"refunds": ac.Guardrail(margin=0.02, action="retire")}
 
 
@@ -173,7 +175,7 @@ def test_the_last_arm_stays():
         ({"guardrails": {"x": 0.02}, "floor": 0.1}, "must be a Guardrail"),
         ({"guardrails": {"x": ac.Guardrail(margin=1.0)}, "floor": 0.1}, "from 0 to below its cap"),
         ({"guardrails": {"x": ac.Guardrail(cap=-1.0)}, "floor": 0.1}, "from 0 to below its cap"),
-        ({"guardrails": {"x": ac.Guardrail(action="stop")}, "floor": 0.1}, "action of a guardrail"),
+        ({"guardrails": {"x": ac.Guardrail(action=STOP)}, "floor": 0.1}, "action of a guardrail"),
         ({"guardrails": ["refunds"], "floor": 0.1}, "names with their settings"),
     ],
 )

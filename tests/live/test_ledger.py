@@ -622,9 +622,9 @@ class Unamended(ac.TPUCBEW):
 
 def test_kernels_of_different_policies_never_share_machine_code():
     """`observe` reaches a policy's functions only through another function."""
-    one: Any = compile_kernels(ac.AgeIMED.functions, "groups", False, False).observe
+    one: Any = compile_kernels(ac.AgeIMED.functions, "groups", False, False, ()).observe
     other: Any = compile_kernels(
-        ac.AgeIMED.functions._replace(amended=ac.TPUCBEW.functions.amended), "groups", False, False
+        ac.AgeIMED.functions._replace(amended=ac.TPUCBEW.functions.amended), "groups", False, False, ()
     ).observe
     assert _fingerprint(one.py_func) != _fingerprint(other.py_func)
 

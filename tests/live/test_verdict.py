@@ -12,7 +12,8 @@ from accrual.evaluate.plan import trials
 from accrual.live.verify_snapshots import learned, refold, same_bits
 from accrual.live.watch.evidence import BETS, DOWN, LOW, SCORED, SKIPPED, UP, WEIGHTS, no_evidence, score
 from accrual.live.watch.sequences import arm_bounds, pair_bounds, sums_of
-from accrual.live.watch.verdicts import Pace, verdict
+from accrual.live.watch.verdicts import verdict
+from accrual.live.watch.watcher import Pace
 from accrual.policies.floor import Limits, drawn, limits_of, propensity
 from accrual.store.backends import make_tables
 
@@ -162,7 +163,8 @@ def test_a_refold_gives_the_same_verdict_to_the_bit(tmp_path, kind):
         assert row is not None
         fresh = refold(other._store, row, other._config.ledger(), other._follower.position - 1)
         assert same_bits(learned(fresh), ledger)
-        assert verdict(fresh.evidence, fresh.arms.in_play, other._name, Pace(20, 1.0, 20.0)) == before
+        evidence = fresh.watched[1]
+        assert verdict(evidence, fresh.arms.in_play, other._name, Pace(20, 1.0, 20.0)) == before
 
 
 def test_a_bandit_gets_a_floor_later_and_an_old_one_says_so(tmp_path):
@@ -189,7 +191,7 @@ def test_decisions_are_scored_in_the_order_in_which_they_were_made():
     bandit = ac.Bandit(["a", "b"], window=20, floor=0.5, seed=1)
     bandit.add_arm("c", window=5)
     bandit.decide(n=8)
-    evidence = bandit._follower.ledger.evidence
+    evidence = bandit._follower.ledger.watched[1]
     assert evidence.counts[SCORED] == 0
     bandit.decide(n=60)
     assert evidence.counts[SCORED] == 68 - 20

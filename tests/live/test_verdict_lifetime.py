@@ -15,7 +15,6 @@ from accrual.live.commit import Decide
 from accrual.live.watch.alarms import ChangedArm
 from accrual.live.watch.evidence import (
     CHECK,
-    KNOWN,
     LAST,
     SCORED,
     SKIPPED,
@@ -24,7 +23,8 @@ from accrual.live.watch.evidence import (
     score,
 )
 from accrual.live.watch.sequences import estimates
-from accrual.live.watch.verdicts import Pace, verdict
+from accrual.live.watch.verdicts import verdict
+from accrual.live.watch.watcher import Pace
 from accrual.policies.floor import drawn
 from accrual.store.backends import make_tables
 from accrual.store.base import AddArm, NewDecisions
@@ -142,8 +142,9 @@ def test_all_comparisons_of_a_bandit_share_the_error():
     ledger = bandit._follower.ledger
     for number in range(3):
         bound = (2 + number) * (1 + number) / comparison_error(number)
-        assert ledger.evidence.unit[1] == pytest.approx(bound)
-        assert ledger.guards.evidence.unit[0, 1] == pytest.approx(bound)
+        _, evidence, guards = ledger.watched
+        assert evidence.unit[1] == pytest.approx(bound)
+        assert guards.evidence.unit[0, 1] == pytest.approx(bound)
         bandit.add_arm(f"new {number}")
 
 
@@ -209,14 +210,14 @@ def test_decisions_of_a_worker_that_does_not_know_the_new_arm_do_not_count(tmp_p
     with ac.Bandit(["a", "b"], window=5, store=url, floor=0.5, seed=1) as bandit:
         bandit.decide(n=10)
         store, number, seen = bandit._store, bandit._row.number, bandit._follower.position
-        store.append(number, [AddArm("c", 1.0, 5.0)], bandit._commits.now())
+        store.append(number, [AddArm("c", 1.0, 5.0)], bandit.queue.now())
         stale = NewDecisions((0,) * 7, (5.0,) * 7, seen, propensities=(0.75,) * 7)
         fresh_ones = stale._replace(seen=seen + 1)
-        store.append(number, [stale, fresh_ones], bandit._commits.now())
+        store.append(number, [stale, fresh_ones], bandit.queue.now())
         bandit.catch_up()
-        assert bandit._follower.ledger.evidence.counts[KNOWN] == seen + 1
+        assert bandit._follower.ledger.arms.known[0] == seen + 1
         bandit.decide(n=20)
-        counts = bandit._follower.ledger.evidence.counts
+        counts = bandit._follower.ledger.watched[1].counts
         assert counts[SKIPPED] == 7
         assert counts[SCORED] + counts[SKIPPED] == 7 + 7 + 20 - 5
         row = store.decision(number, 10)

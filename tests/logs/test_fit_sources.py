@@ -13,6 +13,7 @@ from contextlib import closing
 import duckdb
 import numpy as np
 import pandas as pd
+import psycopg
 import pyarrow as pa
 import pytest
 from tests import postgres
@@ -130,22 +131,19 @@ def test_a_column_of_mixed_cells_is_text(tmp_path):
 def test_postgresql_by_address():
     server = postgres.server()
     url = server.database()
-    postgres.in_new_loop(_fill(url))
+    _fill(url)
     sign = "&" if "?" in url else "?"
     assert rows(f"{url}{sign}decisions=shown&pieces=paid") == ROWS
     with pytest.raises(InputError, match="unknown table 'shwn'"):
         open_log(f"{url}{sign}decisions=shwn")
 
 
-async def _fill(url: str) -> None:
-    import asyncpg
-
-    connection = await asyncpg.connect(url)
-    await connection.execute("CREATE TABLE shown (id text, arm text, at int)")
-    await connection.execute("CREATE TABLE paid (decision text, value numeric, at int)")
-    await connection.executemany("INSERT INTO shown VALUES ($1, $2, $3)", DECISIONS.values.tolist())
-    await connection.executemany("INSERT INTO paid VALUES ($1, $2, $3)", PIECES.values.tolist())
-    await connection.close()
+def _fill(url: str) -> None:
+    with psycopg.connect(url) as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE shown (id text, arm text, at int)")
+        cursor.execute("CREATE TABLE paid (decision text, value numeric, at int)")
+        cursor.executemany("INSERT INTO shown VALUES (%s, %s, %s)", DECISIONS.values.tolist())
+        cursor.executemany("INSERT INTO paid VALUES (%s, %s, %s)", PIECES.values.tolist())
 
 
 def test_a_live_bandits_own_store(tmp_path, capsys):

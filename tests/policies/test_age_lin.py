@@ -13,9 +13,8 @@ import pytest
 import accrual as ac
 from accrual.core.dense import invert, length, take_root, times_lower
 from accrual.core.errors import InputError
-from accrual.engine.context_feed import ContextualRunFeed
-from accrual.engine.context_loop import ContextualChain, ContextualPlan
-from accrual.engine.fast_loop import Checkpoints
+from accrual.engine.general_feed import GeneralRunFeed, world_of
+from accrual.engine.general_loop import GeneralChain
 from accrual.policies.age_lin.sums import FREEDOM, NOISE, READY
 from accrual.policies.catalog import make
 from accrual.problems.gallery import generate
@@ -23,19 +22,20 @@ from accrual.problems.gallery import generate
 
 def played(policy, problem, rounds, key=(5, 0)):
     """Statistics and arms after so many rounds."""
-    plan = ContextualPlan(policy, problem)
-    span = max(rounds, problem.window)
-    chain = ContextualChain(plan, span, key)
-    none = Checkpoints(np.zeros(0, np.int64), np.zeros(0))
-    arms = chain.advance(ContextualRunFeed(plan.world, key, span).read(rounds), 1, rounds, none)
-    return plan.params, chain.stats, arms.astype(int).tolist()
+    world, span = world_of(problem), max(rounds, problem.window)
+    chain = GeneralChain(policy, world, span, key)
+    chain.play_arms(np.ones(len(problem.caps), np.bool_))
+    arms = chain.advance(GeneralRunFeed(world, key, span).read(rounds), 1, rounds)
+    return chain.params, chain.stats, arms.tolist()
 
 
 def small_problem():
     contexts = ac.Contexts(numbers=1, flags=[0.3], levels=[[0.5, 0.3, 0.2]])
     dice = np.random.default_rng(3)
     effects = np.abs(dice.normal(0.4, 0.2, size=(3, contexts.width)))
-    return ac.ContextualProblem(contexts, effects, 40, 0.3 * dice.normal(size=effects.shape))
+    speeds = 0.3 * dice.normal(size=effects.shape)
+    laws = [ac.LinearLaw(*rows) for rows in zip(effects, speeds, strict=True)]
+    return ac.Problem([6.4] * 3, 40, laws=laws, contexts=contexts)
 
 
 def full(lower):
@@ -190,17 +190,18 @@ def test_choosing_and_learning_touch_what_they_say():
     """`kept` is the end of the statistics; learning touches nothing else, choosing none of it."""
     policy = ac.AgeLinTS()
     params, stats, _ = played(policy, small_problem(), 300)
-    assert stats._fields[-len(policy.learning_fields) :] == policy.learning_fields
+    learning = policy.functions.hooks.learning_fields
+    assert stats._fields[-len(learning) :] == learning
     before = {name: array.copy() for name, array in stats._asdict().items()}
     x = np.array([1.0, 0.3, 1.0, 0.0, 1.0, 0.0])
     policy.functions.survey(params, stats, None, x)
-    for name in policy.learning_fields:
+    for name in learning:
         np.testing.assert_array_equal(getattr(stats, name), before[name])
     before = {name: array.copy() for name, array in stats._asdict().items()}
     policy.functions.decided(params, stats, 1, x)
     policy.functions.finished(params, stats, 1, 2, 0.1, 0.4, x)
     policy.functions.amended(params, stats, 1, 2, 0.1, 0.4, 0.0, 0.1, x)
-    for name in set(stats._fields) - set(policy.learning_fields):
+    for name in set(stats._fields) - set(learning):
         np.testing.assert_array_equal(getattr(stats, name), before[name])
 
 

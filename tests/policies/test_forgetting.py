@@ -113,10 +113,10 @@ class TestForgetting(PolicySuite):
 def test_forgetting_pays_where_the_best_arm_changes():
     """Halfway the best of three arms becomes the worst; seeds fixed, 10 runs, a factor of 2 between means."""
 
-    def lumps(*chances):
-        return ac.Problem([1.0] * 3, 20, 4, [ac.LumpLaw(p, "begin_middle") for p in chances])
-
-    changing = ac.ChangingProblem([lumps(0.3, 0.5, 0.7), lumps(0.3, 0.5, 0.1)], changes=[10_001])
+    before, after = (
+        [ac.LumpLaw(p, "begin_middle") for p in chances] for chances in ((0.3, 0.5, 0.7), (0.3, 0.5, 0.1))
+    )
+    changing = ac.Problem([1.0] * 3, 20, 4, before, changes={10_001: after})
     result = ac.simulate(changing, [ac.AgePrior(), ac.AgePrior(half_life=1500)], 20_000, runs=10)
     remembering, forgetting = result.final_regret.mean(axis=1)
     assert forgetting < remembering / 2

@@ -11,7 +11,7 @@ import pytest
 
 import accrual as ac
 from accrual.core.jit import njit
-from accrual.engine.batch_loop import Batches, play_batches
+from accrual.engine.batches import Batches, play_batches
 from accrual.live.ledger import Ledger
 from accrual.policies import totals
 from accrual.policies.base import Functions
@@ -77,6 +77,23 @@ class Everywhere:
 
 WAYS = ["simulation", "contexts", "batches", "ledger", "ledger_in_a_batch", "bandit"]
 SAID = "the index of Lost for arm 1 is not a number in round 30; correct the policy"
+
+
+@njit
+def infinite_index(params, stats, arm, moment):
+    return math.inf if arm == moment.round % 3 else -math.inf
+
+
+@dataclass(frozen=True)
+class Infinite(Lost):
+    """A policy whose index is infinite for one arm and minus infinity for the others."""
+
+    functions: ClassVar[Functions] = Functions(index=infinite_index, closed=totals.closed)
+
+
+def test_infinite_indices_are_numbers():
+    result = ac.simulate(ac.Problem([1.0] * 3, 4, 2), [Infinite()], horizon=30, runs=1)
+    assert result.pulls.tolist() == [[[10, 10, 10]]]
 
 
 @pytest.mark.parametrize("way", WAYS)

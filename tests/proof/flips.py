@@ -3,38 +3,31 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import accrual as ac
 from accrual.core.errors import InputError
 from accrual.live.commit import Decide
-from accrual.store.admin import recover
 from accrual.store.base import CloseDecision, NewPiece, StoreError
-from accrual.store.sqlite import key_index
 from accrual.store.sqlite import store as sqlite
 
 NAME = "plays"
-SMALL = {(sqlite, "BLOCK"): 64, (key_index, "_RUN"): 96, (key_index, "_SLOTS"): 1 << 12}
+FILES = ("plays.db", "plays.db-wal", "plays.db.last")  # the database, its log, the note of the last append
 
 
 class Made(NamedTuple):
-    """A store, as bytes, and what is in it after each of its last transactions."""
+    """A store, as bytes of each of `FILES` that it has, and what is in it."""
 
-    database: bytes
-    log: bytes
-    histories: list[Any]
+    files: dict[str, bytes]
+    history: Any
 
 
 def shrink(set_: Callable[[Any, str, Any], None]) -> None:
-    """Make blocks and runs small, so that a small store has several."""
-    for (module, name), value in SMALL.items():
-        set_(module, name, value)
-    set_(key_index, "_LOW", SMALL[key_index, "_SLOTS"] - 1)
+    """Make blocks small, so that a small store has several."""
+    set_(sqlite, "BLOCK", 64)
 
 
 def batches(first: int, last: int) -> list[list[Any]]:
@@ -69,30 +62,27 @@ def make(folder: Path) -> tuple[Made, Made]:
             bandit.submit(asks)
         bandit.add_arm("talk", cap=0.5, about={"tempo": 60})
         bandit.retire_arm("rock")
-    closed = (place / "plays.db").read_bytes()
-    histories = []
+    closed = {"plays.db": (place / "plays.db").read_bytes()}
     with ac.Bandit.open(f"sqlite:///{place}/plays.db", NAME) as bandit:
-        for number, asks in enumerate(batches(40, 60)):
+        for asks in batches(40, 60):
             bandit.submit(asks)
-            if number in (18, 19):
-                other = folder / f"history {number}"
-                copy(place, other)
-                histories.append(look(other, -1))
-        opened = [(place / name).read_bytes() for name in ("plays.db", "plays.db-wal")]
-    whole = folder / "whole"
-    whole.mkdir()
-    (whole / "plays.db").write_bytes(closed)
-    return Made(closed, b"", [look(whole, -1)]), Made(opened[0], opened[1], histories)
+        opened = {name: (place / name).read_bytes() for name in FILES}
+    found = []
+    for number, files in enumerate((closed, opened)):
+        whole = folder / f"whole {number}"
+        put(whole, files)
+        found.append(Made(files, look(whole, -1)))
+    return found[0], found[1]
 
 
-def copy(place: Path, to: Path) -> None:
-    to.mkdir()
-    for name in ("plays.db", "plays.db-wal"):
-        shutil.copyfile(place / name, to / name)
+def put(folder: Path, files: dict[str, bytes]) -> None:
+    folder.mkdir()
+    for name, body in files.items():
+        (folder / name).write_bytes(body)
 
 
 def outcome(folder: Path, made: Made) -> str:
-    """What a new process makes of the store in a folder: the last history, an earlier one, or a refusal."""
+    """What a new process makes of the store in a folder: the same, or a refusal."""
     pipe = os.pipe()
     child = os.fork()
     if not child:
@@ -116,17 +106,4 @@ def _found(folder: Path, made: Made) -> str:
         return "refused" if str(error).count("\n") == 0 and str(error) else f"refused in lines: {error}"
     except BaseException as error:
         return f"uncaught: {error!r}"[:300]
-    if shown == made.histories[-1]:
-        return "same"
-    return "without the last transaction" if shown in made.histories else f"wrong: {shown[0][:200]}"
-
-
-def saved(folder: Path) -> tuple[int, list[Any]]:
-    """How many events `recover` saves of a damaged store, and these events."""
-    recover(f"sqlite:///{folder}/plays.db", folder / "saved.db")
-    with closing(sqlite.SQLiteStore(str(folder / "saved.db"))) as store:
-        row = store.find(NAME)
-        if row is None:
-            return 0, []
-        events = store.read(row.number, 0, 1 << 30)
-        return len(events.seq), [column.tolist() for column in events]
+    return "same" if shown == made.history else f"wrong: {shown[0][:200]}"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 import threading
 import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import asyncpg
+import psycopg
 
 import accrual as ac
 from accrual.live.verify_snapshots import learned
@@ -52,12 +52,7 @@ def race(url: str, decisions: int, sent: list[tuple[int, float]]) -> dict[str, A
             for item, answer in zip(items, store.append(bandit.number, items, 0.0), strict=True):
                 answers[str(item.key)] = [answer.status.value, answer.seq]
 
-    threads = [threading.Thread(target=send, args=(sent[i::CONNECTIONS],)) for i in range(CONNECTIONS)]
-    _start_with_all()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    _send_all(send, [(sent[i::CONNECTIONS],) for i in range(CONNECTIONS)])
     store.close()
     return answers
 
@@ -66,24 +61,30 @@ def race_naively(url: str, decisions: int, sent: list[tuple[int, float]]) -> dic
     """The same by looking first and inserting then, with no constraint: the control."""
     answers: dict[str, Any] = {}
 
-    async def send(connection: asyncpg.Connection, part: list[tuple[int, float]]) -> None:
+    def send(connection: psycopg.Connection, part: list[tuple[int, float]]) -> None:
         for number, value in part:
             key = str(number)
-            async with connection.transaction():
-                found = await connection.fetchval("SELECT count(*) FROM naive WHERE key = $1", key)
-                await asyncio.sleep(_THINKING)
+            with connection.transaction():
+                found = connection.execute("SELECT 1 FROM naive WHERE key = %s", [key]).fetchone()
+                time.sleep(_THINKING)
                 if not found:
-                    await connection.execute("INSERT INTO naive VALUES ($1, $2)", key, value)
+                    connection.execute("INSERT INTO naive VALUES (%s, %s)", [key, value])
             answers[key] = [Status.AGAIN.value if found else Status.STORED.value, 0]
-        await connection.close()
+        connection.close()
 
-    async def send_all() -> None:
-        connections = [await asyncpg.connect(url) for _ in range(CONNECTIONS)]
-        _start_with_all()
-        await asyncio.gather(*(send(c, sent[i::CONNECTIONS]) for i, c in enumerate(connections)))
-
-    asyncio.run(send_all())
+    connections = [psycopg.connect(url, autocommit=True) for _ in range(CONNECTIONS)]
+    _send_all(send, [(connection, sent[i::CONNECTIONS]) for i, connection in enumerate(connections)])
     return answers
+
+
+def _send_all(send: Callable[..., None], parts: Sequence[tuple[Any, ...]]) -> None:
+    """Send each part in a thread of its own, all at once with the other workers."""
+    threads = [threading.Thread(target=send, args=part) for part in parts]
+    _start_with_all()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def _start_with_all() -> None:

@@ -109,9 +109,8 @@ def test_control_copying_the_file(tmp_path, say):
 def test_control_reading_tables_at_different_moments(tmp_path, monkeypatch, say):
     """The same check finds that the tables of a PostgreSQL backup do not fit together."""
 
-    async def begin(self: Any) -> None:
-        self._connection = await self._asyncpg.connect(self.address.place)
-        await self._connection.transaction(isolation="read_committed").start()
+    def begin(self: Any) -> None:
+        self._connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
 
     monkeypatch.setattr(PostgresTableReader, "_begin", begin)
     url = server().tables()

@@ -56,8 +56,11 @@ def deliver(policy: str, url: str, order: np.ndarray, late: bool, tell_apart: bo
 def differences(one: Arrays, other: Arrays) -> tuple[float, list[str]]:
     """The largest relative difference of two folds' numbers; and the whole numbers that differ at all."""
     # What open decisions have paid ahead is 0 here: a sum and its rounding error, which cancel.
-    far, wrong = float(np.abs(one["open.ahead"].sum(axis=1) - other["open.ahead"].sum(axis=1)).max()), []
-    for name in one.keys() - {"now", "open.ahead"}:
+    far, wrong = (
+        float(np.abs(one["pending.sums.ahead"].sum(axis=1) - other["pending.sums.ahead"].sum(axis=1)).max()),
+        [],
+    )
+    for name in one.keys() - {"now", "pending.sums.ahead"}:
         a, b = one[name], other[name]
         if a.dtype.kind == "f":
             far = max(far, float(np.max(np.abs(a - b) / np.maximum(np.abs(a), 1e-300), initial=0)))

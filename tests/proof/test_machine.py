@@ -156,7 +156,7 @@ class BanditMachine(RuleBasedStateMachine):
         if not isinstance(ask, Decide):
             return ask
         arms = answer.arms or (0,) * ask.n
-        return NewDecisions(arms, (float(WINDOW),) * len(arms), 0, ask.key, self.bandit._commits._salt)
+        return NewDecisions(arms, (float(WINDOW),) * len(arms), 0, ask.key, self.bandit.queue._salt)
 
     @rule(data=st.data())
     def say_again(self, data) -> None:

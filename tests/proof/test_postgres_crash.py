@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import threading
 import time
 from typing import Any
 
-import asyncpg
+import psycopg
 import pytest
 from tests.postgres import Server
 
 import accrual as ac
+from accrual.core.errors import InputError
 from accrual.live.verify_snapshots import learned, refold, same_bits
+from accrual.store.address import parse
 from accrual.store.admin import verify
 from accrual.store.backends import open_reader, open_store
 from accrual.store.base import NewPiece, StoreError
-from accrual.store.postgres.arrays import encode
-from accrual.store.postgres.store import _APPEND
+from accrual.store.postgres.connection import connect
+from accrual.store.postgres.log import append
 
 FAILURES = [pytest.param(2, id="quick"), pytest.param(20, id="long", marks=pytest.mark.slow)]
-# A connection whose server is gone cannot be closed in order, and the driver complains of that.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 CLIENTS = 8
 WORKERS = 2
@@ -133,35 +132,28 @@ def test_control_acknowledged_before_the_commit(durable, say):
         number = bandit._row.number
     acknowledged: list[str] = []
 
-    async def write(stop: asyncio.Event) -> None:
+    stop = threading.Event()
+
+    def write() -> None:
         while not stop.is_set():
-            connection = None
             try:
-                connection = await asyncpg.connect(url)
-                while not stop.is_set():
-                    key = f"k{len(acknowledged)}"
-                    async with connection.transaction():
-                        await connection.fetchrow(
-                            _APPEND, number, 0.0, 0.0, *encode([NewPiece(0, 1.0, key=key)])
-                        )
-                        acknowledged.append(key)
-                        await asyncio.sleep(0.01)  # most kills fall here
-            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError):
-                await asyncio.sleep(0.02)
-            finally:
-                if connection is not None:
-                    connection.terminate()
+                with connect(parse(url)) as connection:
+                    while not stop.is_set():
+                        key = f"k{len(acknowledged)}"
+                        with connection.transaction():
+                            append(connection, number, [NewPiece(0, 1.0, key=key)], 0.0, 0.0)
+                            acknowledged.append(key)
+                            time.sleep(0.01)  # most kills fall here
+            except (InputError, psycopg.Error):
+                time.sleep(0.02)
 
-    async def run() -> None:
-        stop = asyncio.Event()
-        writing = asyncio.create_task(write(stop))
-        for _ in range(10):
-            await asyncio.sleep(0.3)
-            await asyncio.to_thread(durable.kill_backends)
-        stop.set()
-        await writing
-
-    asyncio.run(run())
+    writing = threading.Thread(target=write)
+    writing.start()
+    for _ in range(10):
+        time.sleep(0.3)
+        durable.kill_backends()
+    stop.set()
+    writing.join()
     kept = {row[0] for row in durable.execute("SELECT key FROM piece", url)}
     lost = len(set(acknowledged) - kept)
     assert lost > 0

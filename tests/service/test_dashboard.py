@@ -18,6 +18,7 @@ from playwright.sync_api import Page, expect
 from tests.browsing import CHROMIUM, NOTICE, Watched, started, watched
 from tests.serving import BODY, Service, problem, serving, wait_until
 
+import accrual as ac
 from accrual.cli import app
 from accrual.policies.catalog import DEFAULT
 from accrual.service import bandit_routes, dashboard
@@ -63,9 +64,9 @@ def seen(browser):
         assert all(address.startswith(seen.page.evaluate("location.origin")) for address in seen.asked)
 
 
-def number(page: Page, name: str) -> float:
-    """One of the figures at the top."""
-    box = page.locator("#figures > div").filter(has=page.get_by_text(name, exact=True))
+def number(page: Page, name: str, place: str = "#figures") -> float:
+    """One of the figures at the top, or of those for engineers."""
+    box = page.locator(f"{place} > div").filter(has=page.get_by_text(name, exact=True))
     text = box.locator("dd").first.inner_text().split()[0].replace(",", "")
     return float(text.removesuffix("k")) * (1000 if text.endswith("k") else 1)
 
@@ -268,16 +269,11 @@ def test_ctrl_c_ends_the_demo_and_its_folder(tmp_path):
 def test_every_panel(demo, seen):
     page = seen.page
     page.goto(demo.url)
-    for name in (
-        "Decisions",
-        "Pending",
-        "Reward arrived",
-        "Still expected",
-        "Late pieces",
-        "Duplicates",
-        "Not learned yet",
-    ):
+    for name in ("Decisions", "Reward arrived", "Still expected"):
         assert number(page, name) >= 0
+    page.locator("#engineers summary").click()
+    for name in ("Pending", "Late pieces", "Duplicates", "Not learned yet"):
+        assert number(page, name, "#engineers-figures") >= 0
     truth = demo.get("/v1/demo").json()
     state = demo.get(f"/v1/bandits/{truth['bandit']}/state").json()
     rows = page.locator("#arms-rows tr")
@@ -438,7 +434,7 @@ def test_rewards_above_the_cap_are_shown_and_the_winner_is_the_one_that_earned_m
     expect(page.locator("#above-cap")).to_contain_text("Rewards above the cap: rock (")
     expect(page.locator("#above-cap")).to_contain_text("cap 1)")
     expect(page.locator("#headline")).to_have_text("No verdict can be given")
-    expect(page.locator("#verdict")).to_contain_text("rock has the highest estimate so far, 28k per decision")
+    expect(page.locator("#verdict")).to_contain_text("So far rock has the highest estimate, 28k per decision")
 
 
 @in_browser
@@ -552,6 +548,7 @@ def test_what_is_known_about_arms_is_shown(plain, seen):
     told = page.locator("#arms-rows .about")
     expect(told).to_have_text([f"genre: {EVIL}, minutes: 7.5", "live: no", ""])
     expect(told.last).to_be_hidden()
+    plain.post("/v1/bandits/known/decisions", {"n": 3})  # new arms in turn
     with page.expect_download() as got:
         page.locator("#export").click()
     rows = list(csv.DictReader(Path(got.value.path()).read_text().splitlines()))
@@ -600,11 +597,10 @@ def test_all_bandits_with_their_units_and_the_log_as_a_file(tmp_path, browser):
             page.get_by_role("button", name="Download the log").click()
         with open(loading.value.path(), newline="", encoding="utf-8") as file:
             events = list(csv.DictReader(file))
-        kinds = ["add_arm", "decision", "decision", "decision", "piece"]
-        assert [event["kind"] for event in events] == kinds
-        assert (events[4]["value"], events[4]["decision"], events[1]["propensity"]) == ("0.25", "0", "1")
-        assert events[1]["arm"] == """' =a "b", c"""  # or a spreadsheet would take it for a formula
-        assert [event["context_country"] for event in events] == ["", "'\uff1dde", "us", "", ""]
+        assert [(event["id"], event["value"]) for event in events] == [("0", "0.25"), ("1", ""), ("2", "")]
+        assert events[0]["propensity"] == "1"
+        assert events[0]["arm"] == """' =a "b", c"""  # or a spreadsheet would take it for a formula
+        assert [event["country"] for event in events] == ["'\uff1dde", "us", ""]
         page.get_by_role("link", name="All bandits").click()
         expect(rows).to_have_count(2)
         expect(page.locator("#watch")).to_be_hidden()
@@ -615,6 +611,23 @@ def test_all_bandits_with_their_units_and_the_log_as_a_file(tmp_path, browser):
         expect(page.locator("#archived-rows")).to_contain_text("to be erased on ")
         assert axe(page) == []
         assert seen.errors == []
+
+
+@in_browser
+def test_the_downloaded_log_can_be_fitted(plain, seen, tmp_path):
+    plain.post("/v1/bandits", BODY | {"name": "fitted", "window": 20})
+    for _ in range(40):
+        (one,) = plain.post("/v1/bandits/fitted/decisions").json()["decisions"]
+        value = 0.5 if one["arm"] == "rock" else 0.25
+        plain.post("/v1/bandits/fitted/pieces", {"decision": one["id"], "value": value, "age": 0})
+    seen.page.goto(f"{plain.url}/#fitted")
+    with seen.page.expect_download() as got:
+        seen.page.locator("#export").click()
+    log = tmp_path / "log.csv"
+    got.value.save_as(log)
+    fitted = ac.fit(log, window=20, groups=4)
+    means = {arm.name: arm.mean.value for arm in fitted.known if arm.mean is not None}
+    assert means == pytest.approx({"rock": 0.5, "jazz": 0.25})
 
 
 @in_browser
@@ -700,11 +713,15 @@ def test_verdicts_and_guardrails_are_said_in_words(plain, browser):
         page = seen.page
         play(150, False)
         page.goto(f"{plain.url}/#{name}")
-        expect(page.locator("#headline")).to_have_text("You may stop: rock paid most")
+        expect(page.locator("#verdict-state")).to_have_text("You may stop")
+        expect(page.locator("#headline")).to_have_text("rock paid most")
+        expect(page.locator("#todo-commands code")).to_contain_text("""/arms/retire'""")
+        expect(page.locator("#todo-commands code")).to_contain_text("""-d '{"name":"jazz"}'""")
         expect(page.locator("#sequence svg .band")).to_be_visible()
         expect(page.locator("#guardrails")).to_contain_text(f"No arm is known to be worse on {stream}.")
         play(150, True)
         expect(page.locator("#guardrails .notice")).to_contain_text(f"Worse on {stream}: rock (retired)")
+        expect(page.locator("#guardrail-alert")).to_contain_text(f"Worse on {stream}: rock (retired)")
         expect(page.locator("#headline")).to_have_text("jazz is the only arm in play")
         tag = page.locator("#arms-rows tr").filter(has_text="rock").locator(".tag")
         expect(tag).to_have_text(f"retired by {stream}")
@@ -726,32 +743,77 @@ def test_what_the_page_says_of_a_verdict_follows_from_its_fields(plain, seen):
         "leader": "a", "scored": 9, "skipped": 0, "pairs": [pair], "sentence": "not read",
     }  # fmt: skip
 
-    def said(outcome, alarm, **others):
+    def said(outcome, alarm, floor=0.1, policy="AgePrior", worth=None, **others):
         verdict = fields | {"outcome": outcome} | others
-        state = {"decisions": 9, "arms": arms, "verdict": verdict, "alarm": {"arms": alarm}}
-        script = "async (state) => (await import('/dashboard/verdict.js')).answer(state, String)"
-        return seen.page.evaluate(script, state)
+        state = {"at": 1.8e9, "decisions": 9, "arms": arms, "verdict": verdict, "alarm": {"arms": alarm}}
+        state["features"] = [{}] if worth else []
+        script = """async ([state, bandit, worth]) => {
+          const found = (await import('/dashboard/verdict.js')).answer(state, bandit, worth, (n) => `${n} s`);
+          const text = (parts) => parts.map((part) => part.arm ?? part).join("");
+          return [found.kind, text(found.head), text(found.todo), text(found.why), found.retire ?? []];
+        }"""
+        return seen.page.evaluate(script, [state, {"floor": floor, "policy": policy}, worth])
 
     changed = [{"name": "b", "decision": 1_000}]
     swapped = [pair | {"behind": [0, 500]}]
-    head, more = said("winner", [], winner="a", may_stop=True)
-    assert head == "You may stop: a paid most"
-    assert more.startswith(
+    kind, head, todo, why, retire = said("winner", [], winner="a", may_stop=True)
+    assert (kind, head, retire) == ("stop", "a paid most", ["b"])
+    assert todo == "Give all decisions to a: retire the other."
+    assert why.startswith(
         "a paid more on average than every other arm in play: from decision 700 to 900. The"
     )
-    assert "at most 5 %" in more
-    head, more = said("winner", changed, winner="a")
-    assert head == "Arms have changed: a paid most"
-    assert "pay differently: b (found at decision 1,000)." in more
-    head, more = said("none_yet", [], changed=["a", "b"], pairs=swapped)
-    assert head == "Arms have changed places"
-    assert "b paid more than a from decision 0 to 500, and less from decision 700 to 900." in more
-    head, more = said("cannot_tell", [], reason="there is no floor", skipped=1)
-    assert head == "No verdict can be given"
-    assert more.startswith("There is no floor. Not counted: 1 closed decision without")
-    head, more = said("none_yet", [], decisions_to_go=[100, None])
-    assert head == "No verdict yet"
-    assert "100 more decisions or many more must close" in more
+    assert "at most 5 %" in why
+    kind, head, todo, why, retire = said("winner", changed, winner="a")
+    assert (kind, head, retire) == ("changed", "a paid most, but pay has changed since", [])
+    assert "pay differently: b (found at decision 1,000)." in why
+    kind, head, _, why, _ = said("none_yet", [], changed=["a", "b"], pairs=swapped)
+    assert (kind, head) == ("changed", "Arms have changed places")
+    assert "b paid more than a from decision 0 to 500, and less from decision 700 to 900." in why
+    kind, head, todo, why, _ = said("cannot_tell", [], floor=0.0, reason="there is no floor", skipped=1)
+    assert (kind, head) == ("unknown", "No verdict can be given")
+    assert todo.startswith("Make a bandit with a floor")
+    assert why.startswith("There is no floor. Not counted: 1 ended decision without")
+    kind, head, todo, _, _ = said("none_yet", [], decisions_to_go=[100, None])
+    assert (kind, head) == ("wait", "a leads, by what is known so far")
+    assert "at least about 100 more decisions, and may take much longer" in todo
+    _, _, todo, _, _ = said("none_yet", [], decisions_to_go=[104, 1_160], time_to_go=[86_400, 864_000])
+    assert "100 to 1,200 more decisions must end (86000 s to 860000 s), until about 16 Jan to 25 Jan" in todo
+    _, _, todo, _, retire = said("none_yet", [], retirable=["b"])
+    assert (todo.count("cannot be said yet"), retire) == (1, ["b"])
+    more = {"value": 0.1, "low": 0.05, "high": 0.15}
+    by = {"part": "new", "arm": "a", "than": "b", "more": more}
+    worth = {"more": more, "single": "b", "sentence": "Contexts help.", "winners": [by]}
+    kind, head, todo, why, retire = said(
+        "winner", [], winner="a", may_stop=True, policy="AgeLinTS", worth=worth
+    )
+    assert (kind, retire) == ("depends", [])
+    assert head == "Choosing by context earns 0.100 more per decision (0.0500 to 0.150)"
+    assert why == "Contexts help. Where new: a pays 0.100 more than b."
+
+
+@in_browser
+def test_what_the_overview_says_first(plain, seen):
+    seen.page.goto(plain.url)
+    arm = {"name": "a", "retired": False, "above_cap": 0}
+    calm = {
+        "decisions": 9,
+        "guardrails": [],
+        "arms": [arm],
+        "alarm": {"arms": []},
+        "verdict": {"may_stop": False},
+    }
+
+    def said(floor=0.1, **others):
+        script = "async ([b, s]) => (await import('/dashboard/overview.js')).statuses(b, s).map(x => x.text)"
+        return seen.page.evaluate(script, [{"floor": floor}, calm | others])
+
+    assert said() == ["Learning"]
+    assert said(floor=0.0) == ["No floor: no verdict can be given"]
+    assert said(verdict={"may_stop": True, "winner": "a"}) == ["You may stop: a paid most"]
+    rail = {"name": "refunds", "arms": [{"name": "a", "worse": True}, {"name": "b", "worse": False}]}
+    assert said(guardrails=[rail], arms=[arm | {"above_cap": 2}], alarm={"arms": [arm]}) == [
+        "Guardrail refunds: a worse", "Paid more than the cap: 1 arm", "Pay has changed: a",
+    ]  # fmt: skip
 
 
 @in_browser

@@ -451,7 +451,7 @@ def test_state_and_reasons_are_the_bandits_own(service, tmp_path):
     assert why["exact"]
     assert why["arm"] == max(why["reasons"], key=lambda reason: reason["index"])["arm"]
     assert [(reason["index"], reason["estimate"]) for reason in why["reasons"]] == [
-        (reason.value, reason.estimate) for reason in twin.explain(59).reasons
+        (reason.index, reason.estimate) for reason in twin.explain(59).reasons
     ]
     assert problem(service.get(f"{at}/decisions/60/explain")) == "unknown-decision"
 
@@ -612,7 +612,7 @@ def test_the_description_has_every_route(service):
         "/v1/bandits/{bandit}/history", "/v1/bandits/{bandit}/contexts",
     }  # fmt: skip
     assert set(found["paths"]["/v1/bandits/{bandit}/decisions"]) == {"get", "post"}
-    assert "PieceIn" in found["components"]["schemas"]
+    assert {"Piece", "PieceResult", "BanditState"} <= found["components"]["schemas"].keys()
 
 
 def test_metrics(service):
@@ -749,6 +749,33 @@ def test_a_full_line_says_try_again(tmp_path, monkeypatch):
         assert problem(refused) == "busy"
         assert refused.headers["retry-after"] == "1"
         assert len(service.events()) == 2 + 1 + 10
+
+
+def test_a_full_line_counts_every_decision_of_a_request(tmp_path, monkeypatch):
+    """A request for a thousand decisions counted as one."""
+    with serving(tmp_path, queue=10) as service:
+        service.post("/v1/bandits", BODY)
+        append, begun, go = SQLiteStore.append, threading.Event(), threading.Event()
+
+        def slow(*given, **named):
+            begun.set()
+            go.wait(30)
+            return append(*given, **named)
+
+        monkeypatch.setattr(SQLiteStore, "append", slow)
+        answers: list[int] = []
+        first = threading.Thread(
+            target=lambda: answers.append(service.post("/v1/bandits/plays/decisions", {"n": 9}).status_code)
+        )
+        first.start()
+        assert begun.wait(30)
+        refused = service.post("/v1/bandits/plays/decisions", {"n": 2})
+        assert (refused.status_code, problem(refused)) == (503, "busy")
+        assert "9 decisions" in refused.json()["detail"]
+        go.set()
+        first.join()
+        assert answers == [200]
+        assert service.post("/v1/bandits/plays/decisions", {"n": 2}).status_code == 200
 
 
 def test_stopped_in_order_with_requests_under_way(tmp_path):

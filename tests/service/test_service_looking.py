@@ -67,7 +67,7 @@ def test_a_bandit_keeps_the_clock_that_it_was_made_with():
 
     async def decide(pool):
         served = await pool.find("plays")
-        (answer,) = await served.queue.submit((Decide(1),))
+        (answer,) = await served.submit((Decide(1),))
         return answer.at
 
     async def play():

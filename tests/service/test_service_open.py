@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
+from contextlib import closing
 
 import pytest
 from tests.serving import BODY, problem, serving
@@ -12,6 +12,8 @@ from tests.serving import BODY, problem, serving
 import accrual as ac
 from accrual.service import app, bandit_pool
 from accrual.service.metrics import Metrics
+from accrual.store.address import parse
+from accrual.store.sqlite import connect_sqlite
 
 DOCUMENTED = "TPUCBFRG(alpha=50, spread=begin)"  # the example of the documentation
 
@@ -45,7 +47,8 @@ def test_one_that_cannot_be_opened_is_named_and_the_others_are_served(tmp_path, 
     with serving(tmp_path) as service:
         for name in ("plays", "broken", "songs"):
             assert service.post("/v1/bandits", BODY | {"name": name}).status_code == 201
-    with sqlite3.connect(tmp_path / "s.db") as connection:  # as a newer or damaged one would be
+    place = parse(f"sqlite:///{tmp_path}/s.db")
+    with closing(connect_sqlite(place, "rw")) as connection:  # as a newer one would be
         connection.execute("UPDATE bandit SET config = '{\"arms\": 5}' WHERE name = 'broken'")
     with serving(tmp_path) as service:
         assert service.get("/readyz").json() == {

@@ -27,7 +27,7 @@ from accrual.service.bandit_pool import BanditPool
 from accrual.service.keys import new_key
 from accrual.service.metrics import Metrics
 from accrual.store.address import parse
-from accrual.store.admin import backup, export, recover, restore
+from accrual.store.admin import backup, export, restore
 from accrual.store.backends import make_tables, open_keys, open_store
 from accrual.store.base import ARCHIVED, ERASE_AT, StoreError
 from accrual.store.memory import MemoryStore
@@ -143,45 +143,7 @@ def test_an_export_is_for_its_owner_alone(tmp_path, kind):
     assert set(modes.values()) == {0o600}
 
 
-# Damage.
-
-
-@pytest.mark.parametrize("arm", [0, 1, 2])
-def test_recover_saves_a_bandit_whose_first_arms_are_damaged(tmp_path, arm):
-    """It saved a bandit without arms: `verify` found nothing wrong, and `state()` failed."""
-    url = f"sqlite:///{tmp_path}/plays.db"
-    played(url)
-    with ac.Bandit.open(url, "plays") as bandit:
-        before = bandit.state()
-    with closing(sqlite3.connect(tmp_path / "plays.db")) as connection:
-        connection.execute("UPDATE arm SET cap = 7.0 WHERE number = ?", [arm])
-        connection.commit()
-    assert recover(url, tmp_path / "saved.db") == ["plays: 19 events, all of them"]
-    assert run(["db", "verify", f"sqlite:///{tmp_path}/saved.db"]) == 0
-    with ac.Bandit.open(f"sqlite:///{tmp_path}/saved.db", "plays") as bandit:
-        assert bandit.state() == before
-
-
-def test_recover_leaves_out_a_bandit_of_which_it_cannot_save_the_first_arms(tmp_path):
-    """It says so; the others are saved."""
-    url = f"sqlite:///{tmp_path}/plays.db"
-    played(url)
-    with ac.Bandit(["a"], window="1d", store=url, name="other") as bandit:
-        made = bandit.decide()
-    with closing(sqlite3.connect(tmp_path / "plays.db")) as connection:
-        connection.execute("UPDATE change SET at = 7.0 WHERE bandit = 1 AND seq = 2")
-        connection.commit()
-    said = recover(url, tmp_path / "saved.db")
-    assert said[0].startswith("plays: lost: damaged: event 2 ")
-    assert said[1:] == ["other: 2 events, all of them"]
-    assert recover(url, tmp_path / "early.db", until=made.at - DAY)[1:] == [
-        "other: lost: event 1 is after that time"
-    ]
-    assert run(["db", "verify", f"sqlite:///{tmp_path}/saved.db"]) == 0
-    with closing(open_store(f"sqlite:///{tmp_path}/saved.db")) as store:
-        assert store.names() == ["other"]
-        with ac.Bandit.open(store, "other") as bandit:
-            assert bandit.state().decisions == 1
+# Minus zero.
 
 
 def test_minus_zero_is_no_damage(tmp_path):
@@ -204,8 +166,8 @@ def test_minus_zero_in_a_context_is_zero():
     with ac.Bandit(["a", "b"], window=50, policy="AgeLinTS", features=features) as bandit:
         first = bandit.decide(context={"visits": -0.0}, key="k")
         assert bandit.decide(context={"visits": 0}, key="k") == first
-        assert bandit.stored_contexts({"visits": -0.0}) == (bytes_of((0.0,)),) == (bytes(8),)
-        assert bandit.stored_contexts({"visits": None}) == (struct.pack("<d", math.nan),)
+        assert bandit.choice(context={"visits": -0.0}).contexts == (bytes_of((0.0,)),) == (bytes(8),)
+        assert bandit.choice(context={"visits": None}).contexts == (struct.pack("<d", math.nan),)
 
 
 # Numbers and times out of the way.

@@ -11,7 +11,6 @@ import sys
 import threading
 from collections import Counter
 from contextlib import closing
-from typing import NamedTuple
 
 import pytest
 from tests.postgres import server
@@ -21,7 +20,7 @@ from accrual.cli.app import run
 from accrual.core import files
 from accrual.core.errors import InputError
 from accrual.service.keys import new_key
-from accrual.store.admin import backup, recover, restore
+from accrual.store.admin import backup, restore
 from accrual.store.backends import open_keys, open_store
 from accrual.store.base import (
     AddArm,
@@ -33,10 +32,8 @@ from accrual.store.base import (
     StoreError,
     StoreRequest,
 )
-from accrual.store.events import TABLES
-from accrual.store.sqlite import checksums, key_index, lock
+from accrual.store.sqlite import lock
 from accrual.store.sqlite.store import SQLiteStore
-from accrual.store.sqlite.wal import lost
 
 ARMS = [AddArm("jazz", 1.0, 80.0), AddArm("rock", 1.0, 80.0, about=bytes(range(16)))]
 
@@ -78,18 +75,6 @@ def test_no_second_writer_by_any_path(tmp_path, way):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         assert "is open for writing already" in done.stderr.splitlines()[-1]
     SQLiteStore(str(other)).close()
-
-
-def test_no_second_writer_after_the_lock_file_was_removed(tmp_path):
-    number = filled(tmp_path / "plays.db")
-    with closing(SQLiteStore(str(tmp_path / "plays.db"))) as store:
-        (tmp_path / "plays.db.lock").unlink()
-        code = (
-            f"from accrual.store.sqlite.store import SQLiteStore; SQLiteStore({str(tmp_path / 'plays.db')!r})"
-        )
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-        assert "is open for writing already" in done.stderr.splitlines()[-1]
-        store.append(number, [NewDecisions((0,), (80.0,))], 0.0)
 
 
 def test_a_second_writer_is_refused_at_its_first_commit(tmp_path, monkeypatch):
@@ -201,11 +186,11 @@ def test_files_are_for_their_owner_alone(tmp_path):
     backup(f"sqlite:///{tmp_path}/s.db", tmp_path / "b.db")
     restore(f"sqlite:///{tmp_path}/r.db", tmp_path / "b.db")
     modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
-    assert {"s.db", "s.db-wal", "s.db.lock", "b.db", "r.db"} <= set(modes)
+    assert {"s.db", "s.db-wal", "s.db.last", "b.db", "r.db"} <= set(modes)
     assert set(modes.values()) == {0o600}
 
 
-# Turns.
+# Other writers of the same file.
 
 
 def test_the_log_is_written_again_under_the_lock(tmp_path):
@@ -240,78 +225,52 @@ def test_the_log_is_written_again_under_the_lock(tmp_path):
     assert run(["db", "verify", url]) == 0
 
 
-def test_writers_take_turns(tmp_path):
-    """Neither writes while the other moves the log into the database (SQLite's WAL-reset bug)."""
-    number = filled(tmp_path / "plays.db")
-    turn = lock.Turn(str(tmp_path / "plays.db"))
-    done = threading.Event()
-    with closing(SQLiteStore(str(tmp_path / "plays.db"))) as store:
-
-        def write() -> None:
-            store.append(number, [NewDecisions((0,), (80.0,))], 0.0)
-            done.set()
-
-        thread = threading.Thread(target=write)
-        with turn.taken():
-            thread.start()
-            assert not done.wait(0.1)
-        assert done.wait(10)
-        thread.join()
-    turn.close()
-
-
 # Damage.
 
 
-def test_a_damaged_log_is_refused_if_transactions_would_be_lost(tmp_path):
+def test_a_damaged_log_is_refused_if_something_acknowledged_would_be_lost(tmp_path):
     """SQLite ends the log at the first wrong byte, and all that was acknowledged after it was gone."""
     crashed(tmp_path)
     body = (tmp_path / "s.db-wal").read_bytes()
-    assert lost(body) is None
+    whole = {name: (tmp_path / name).read_bytes() for name in ("s.db", "s.db-wal", "s.db.last")}
     frame = 24 + 4096
-    for at in (3, 9, 20, 30, 32 + frame + 10, 32 + 5 * frame + 17, 32 + 9 * frame + 2000):
-        wrong = body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
-        (tmp_path / "s.db-wal").write_bytes(wrong)
-        with pytest.raises(
-            StoreDamaged, match=r"s\.db-wal, and there are transactions after it; accrual db recover"
-        ):
-            SQLiteStore(str(tmp_path / "s.db"))
-    (tmp_path / "s.db-wal").write_bytes(wrong)
-    said = recover(f"sqlite:///{tmp_path}/s.db", tmp_path / "saved.db")
-    assert said[0].startswith("plays: ")
-    with closing(SQLiteStore(str(tmp_path / "saved.db"))) as store:
+    for at in (3, 9, 20, 30, 32 + frame + 10, 32 + 9 * frame + 2000, len(body) - 1):
+        (tmp_path / "s.db").write_bytes(whole["s.db"])
+        (tmp_path / "s.db-wal").write_bytes(body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :])
+        for _ in range(2):
+            with pytest.raises(StoreDamaged, match=r"acknowledged are lost: .* not at 112; restore a backup"):
+                SQLiteStore(str(tmp_path / "s.db"))
+    os.unlink(tmp_path / "s.db.last")
+    with closing(SQLiteStore(str(tmp_path / "s.db"))) as store:  # as the message says
         assert 62 <= store.head(1) < 112
-    assert run(["db", "verify", f"sqlite:///{tmp_path}/saved.db"]) == 0
-    for end in (len(body) - 1, len(body) - frame, len(body) - 3 * frame - 100):  # as after a power cut
-        assert lost(body[:end]) is None
-        assert lost(body[:end] + bytes(len(body) - end)) is None
+    for name, content in whole.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "s.db.last").write_bytes(whole["s.db.last"][:-1] + b"x")  # the note itself: the log decides
+    with closing(SQLiteStore(str(tmp_path / "s.db"))) as store:
+        assert store.head(1) == 112
+    assert not (tmp_path / "s.db.last").exists()  # it was closed
 
 
 DAMAGE = {
-    "a piece": ("UPDATE piece SET value = 0.25 WHERE seq = 20", "event 20"),
-    "a piece that is gone": ("DELETE FROM piece WHERE seq = 20", "event 20 is missing"),
-    "a decision": ("UPDATE decision SET arm = 0 WHERE id = 9", "event 21"),
-    "an arm": ("UPDATE arm SET cap = 3.0 WHERE number = 1", "arm 1"),
-    "what is known about an arm": (
-        "UPDATE arm SET about = x'000102030405060708090a0b0c0d0e10' WHERE number = 1",
-        "arm 1",
-    ),
-    "what was known about an arm": ("UPDATE arm SET about = NULL WHERE number = 1", "arm 1"),
-    "what nobody knew about an arm": ("UPDATE arm SET about = x'' WHERE number = 0", "arm 0"),
-    "an arm that is gone": ("DELETE FROM arm WHERE number = 1", "arm 1 "),
-    "the head": ("UPDATE head SET seq = 60", "the head of bandit 1"),
-    "the configuration": ("UPDATE bandit SET config = '{\"a\": 1}'", "the bandit 'plays'"),
-    "the name": ("UPDATE bandit SET name = 'playt'", "the list of bandits|one of the bandits"),
-    "the bandit": ("DELETE FROM bandit", "the list of bandits"),
+    "a piece": "UPDATE piece SET value = 0.25 WHERE seq = 20",
+    "a piece that is gone": "DELETE FROM piece WHERE seq = 20",
+    "a decision": "UPDATE decision SET arm = 0 WHERE id = 9",
+    "an arm": "UPDATE arm SET cap = 3.0 WHERE number = 1",
+    "what was known about an arm": "UPDATE arm SET about = NULL WHERE number = 1",
+    "an arm that is gone": "DELETE FROM arm WHERE number = 1",
+    "the head": "UPDATE head SET seq = 60",
+    "the configuration": "UPDATE bandit SET config = '{\"a\": 1}'",
+    "the name": "UPDATE bandit SET name = 'playt'",
+    "the bandit": "DELETE FROM bandit",
 }
 
 
 @pytest.mark.parametrize("what", DAMAGE)
-def test_damage_is_refused_in_one_line_that_says_where(tmp_path, what):
+def test_damage_is_refused_in_one_line(tmp_path, what):
+    """Python's sqlite3 writes a page and leaves its checksum as it was, as damage does."""
     filled(tmp_path / "plays.db")
-    statement, where = DAMAGE[what]
     with closing(sqlite3.connect(tmp_path / "plays.db")) as connection:
-        connection.execute(statement)
+        connection.execute(DAMAGE[what])
         connection.commit()
 
     def use() -> None:
@@ -321,7 +280,7 @@ def test_damage_is_refused_in_one_line_that_says_where(tmp_path, what):
             store.read(row.number, 0, 1000)
             store.append(row.number, [NewDecisions((0,), (80.0,))], 0.0)
 
-    with pytest.raises(StoreDamaged, match=where) as refused:
+    with pytest.raises(StoreDamaged, match="damaged: a page has a wrong checksum") as refused:
         use()
     assert "\n" not in str(refused.value)
     assert run(["db", "verify", f"sqlite:///{tmp_path}/plays.db"]) == 1
@@ -345,58 +304,33 @@ def test_what_a_power_cut_left_half_made_is_undone(tmp_path):
 
 
 def test_one_damaged_bandit_leaves_the_others(tmp_path):
-    filled(tmp_path / "plays.db")
+    filled(tmp_path / "plays.db", 300)
     with closing(SQLiteStore(str(tmp_path / "plays.db"))) as store:
         store.create("songs", {}, ARMS, True, 0.0)
     with closing(sqlite3.connect(tmp_path / "plays.db")) as connection:
         connection.execute("UPDATE piece SET age = 2.0 WHERE bandit = 1 AND seq = 10")
-        connection.execute("UPDATE bandit SET config = '' WHERE number = 1")
         connection.commit()
     with closing(SQLiteStore(str(tmp_path / "plays.db"))) as store:
         assert store.names() == ["plays", "songs"]
-        with pytest.raises(StoreDamaged, match="the bandit 'plays'"):
-            store.find("plays")
-        with pytest.raises(StoreDamaged, match="event 10"):
+        with pytest.raises(StoreDamaged, match="wrong checksum"):
             store.read(1, 0, 100)
         assert store.append(2, [NewDecisions((0,), (80.0,))], 0.0)[0].status is Status.STORED
 
 
-def test_recover_saves_what_comes_before_the_damage(tmp_path, capsys):
-    filled(tmp_path / "plays.db")
-    url = f"sqlite:///{tmp_path}/plays.db"
-    table = open_keys(url)
-    table.add(new_key("shop", ["read"], 1.0)[0])
-    table.add(new_key("other", ["read"], 2.0)[0])
-    table.close()
+def test_a_file_without_checksums_is_refused_and_a_copy_of_it_has_them(tmp_path):
+    """Such as what SQLite's own `.recover` saves of a damaged file."""
+    number = filled(tmp_path / "plays.db")
     with closing(sqlite3.connect(tmp_path / "plays.db")) as connection:
-        connection.execute("UPDATE piece SET age = 2.0 WHERE bandit = 1 AND seq = 42")
-        connection.execute("UPDATE api_key SET ends = 5.0 WHERE name = 'other'")
-        connection.commit()
-    assert run(["db", "recover", url, str(tmp_path / "saved.db")]) == 0
-    said = capsys.readouterr().out
-    assert "plays: 41 events, up to this: damaged: event 42" in said
-    assert "some keys are lost" in said
-    assert run(["db", "verify", f"sqlite:///{tmp_path}/saved.db"]) == 0
-    with closing(SQLiteStore(str(tmp_path / "saved.db"))) as store:
-        answers = store.append(
-            1, [NewPiece(18, 0.5, 0.0, None, "p18"), NewPiece(19, 0.5, 0.0, None, "p19")], 0.0
-        )
-        assert [answer.status for answer in answers] == [Status.AGAIN, Status.STORED]
-        assert [arm.about for arm in store.arms(1)] == [arm.about for arm in ARMS]
-    table = open_keys(f"sqlite:///{tmp_path}/saved.db")
-    assert [row.name for row in table.all() if row.ends is None] == ["shop"]
-    table.close()
-    assert run(["db", "recover", url, str(tmp_path / "saved.db")]) == 2  # something is there
-    assert "already" in capsys.readouterr().err
-
-
-def test_recover_leaves_out_an_arm_of_which_something_wrong_is_known(tmp_path):
-    filled(tmp_path / "plays.db")
-    with closing(sqlite3.connect(tmp_path / "plays.db")) as connection:
-        connection.execute("UPDATE arm SET about = zeroblob(16) WHERE number = 1")
-        connection.commit()
-    said = recover(f"sqlite:///{tmp_path}/plays.db", tmp_path / "saved.db")
-    assert said == ["plays: 1 events, up to this: arm 1 is damaged"]
+        script = "\n".join(connection.iterdump())
+    with closing(sqlite3.connect(tmp_path / "saved.db")) as connection:
+        connection.executescript(script)
+    with pytest.raises(StoreDamaged, match="its pages have no checksums; copy it with accrual db restore"):
+        SQLiteStore(str(tmp_path / "saved.db"))
+    url = f"sqlite:///{tmp_path}/new.db"
+    assert run(["db", "restore", url, f"{tmp_path}/saved.db"]) == 0
+    assert run(["db", "verify", url]) == 0
+    with closing(SQLiteStore(str(tmp_path / "new.db"))) as store:
+        assert store.append(number, [NewPiece(3, 0.5, 0.0, None, "p3")], 0.0)[0].status is Status.AGAIN
 
 
 def test_a_flipped_snapshot_is_not_used(tmp_path):
@@ -417,15 +351,10 @@ def test_a_flipped_snapshot_is_not_used(tmp_path):
                 bandit._follower._snapshot_position = bandit._follower.position  # it is not to be replaced
 
 
-# The index of keys.
+# Keys.
 
 
-@pytest.fixture
-def short_runs(monkeypatch):
-    monkeypatch.setattr(key_index, "_RUN", 50)
-
-
-def test_keys_are_found_in_runs_of_all_ages(tmp_path, short_runs):
+def test_keys_of_all_ages_are_found(tmp_path):
     """Each key is counted once, however long ago that was, and after any number of starts."""
     store = SQLiteStore(str(tmp_path / "plays.db"))
     number = store.create("plays", {}, ARMS, rounds=True, now=0.0).number
@@ -440,8 +369,6 @@ def test_keys_are_found_in_runs_of_all_ages(tmp_path, short_runs):
     first = [store.append(number, one, 0.0) for one in items]
     store.close()
     store = SQLiteStore(str(tmp_path / "plays.db"))
-    (runs,) = store._file.reader.execute("SELECT count(*) FROM key_run").fetchone()
-    assert runs > 64  # more than one bank of the filter
     again = [store.append(number, one, 0.0) for one in items]
     for before, after in zip(first, again, strict=True):
         assert [answer._replace(status=Status.AGAIN) for answer in before] == after
@@ -453,96 +380,3 @@ def test_keys_are_found_in_runs_of_all_ages(tmp_path, short_runs):
     assert late[0].late
     store.close()
     assert run(["db", "verify", f"sqlite:///{tmp_path}/plays.db"]) == 0
-
-
-def test_the_index_is_made_again_from_the_tables(tmp_path, short_runs):
-    number = filled(tmp_path / "plays.db", 300)
-    with closing(sqlite3.connect(tmp_path / "plays.db")) as connection:
-        connection.execute("DELETE FROM key_run")
-        connection.execute("DELETE FROM key_page")
-        connection.commit()
-    with closing(SQLiteStore(str(tmp_path / "plays.db"))) as store:
-        answers = store.append(number, [NewPiece(i, 0.5, 0.0, None, f"p{i}") for i in range(300)], 0.0)
-        assert {answer.status for answer in answers} == {Status.AGAIN}
-
-
-def test_keys_of_one_hash_are_told_apart(tmp_path, monkeypatch, short_runs):
-    from accrual.store.sqlite import rows as sqlite_rows
-
-    for module in (key_index, sqlite_rows):
-        monkeypatch.setattr(module, "hash_of", lambda kind, subject, key: 7)
-    number = filled(tmp_path / "plays.db", 60)
-    with closing(SQLiteStore(str(tmp_path / "plays.db"))) as store:
-        asks = [NewPiece(i, 0.5, 0.0, None, f"p{i}") for i in range(60)]
-        answers = store.append(
-            number, [*asks, NewPiece(3, 0.5, 0.0, None, "p4"), NewDecisions((0,), (80.0,), key="d5")], 0.0
-        )
-        statuses = [answer.status for answer in answers]
-        assert statuses == [Status.AGAIN] * 60 + [Status.STORED, Status.AGAIN]
-
-
-def test_a_damaged_page_of_keys_is_refused(tmp_path, short_runs):
-    number = filled(tmp_path / "plays.db", 100)
-    with closing(sqlite3.connect(tmp_path / "plays.db")) as connection:
-        connection.execute("UPDATE key_page SET body = zeroblob(length(body))")
-        connection.commit()
-    with (
-        closing(SQLiteStore(str(tmp_path / "plays.db"))) as store,
-        pytest.raises(StoreDamaged, match=r"page .* of the keys"),
-    ):
-        store.append(number, [NewPiece(i, 0.5, 0.0, None, f"p{i}") for i in range(100)], 0.0)
-
-
-# Checksums.
-
-# A row of each table, without its last columns that may be NULL, and its checksum.
-SUMS = {
-    "bandit": ((3, "plays", '{"ü": 1}', True), 659084939),
-    "head": ((3, 9, 12.5, 4, 2), 281911379),
-    "arm": ((3, 1, "rock", 2.5, 80.0), 438453969),
-    "decision": ((3, 7, 9, 1, 12.5, 80.0, 5, "k", 2, 2**31 - 1), 2763672236),
-    "piece": ((3, 9, 7, "clé", -0.5, 1.25, True, 12.5, False), 1821427272),
-    "change": ((3, 9, 4, 1, 12.5), 2335113013),
-    "api_key": (("k1", "shop", "read write", b"\0\1", 1.5, None), 3134149959),
-}
-
-
-@pytest.mark.parametrize("table", checksums.SUMS)
-def test_every_row_has_a_checksum_of_all_its_columns(table):
-    row, expected = SUMS[table]
-    row = (*row, *[None] * (len(TABLES[table]._fields) - len(row)))
-    assert checksums.SUMS[table](row) == expected
-    other = {str: "x", bool: 0, int: 11, float: 11.5, bytes: b"x"}
-    for place, value in enumerate(row):
-        for changed in ({other[type(value)]} if value is not None else {11.5}) - {value}:
-            assert checksums.SUMS[table]((*row[:place], changed, *row[place + 1 :])) != expected, place
-
-
-@pytest.mark.parametrize("table", checksums.SUMS)
-def test_a_type_that_was_never_stored_is_damage(table):
-    """One wrong byte makes a number a text; in a column that may be NULL too."""
-    row, _ = SUMS[table]
-    row = (*row, *[None] * (len(TABLES[table]._fields) - len(row)))
-    for place in range(len(row)):
-        for wrong in ("text", b"bytes", 7, 0.5):
-            with pytest.raises(StoreDamaged, match="damaged"):
-                checksums.checked_row(table, [*row[:place], wrong, *row[place + 1 :], -1], "here")
-
-
-def test_a_column_that_may_be_null_is_in_the_checksum(monkeypatch):
-    class Longer(NamedTuple):
-        number: int
-        name: str | None
-        share: float | None
-        features: bytes | None
-
-    monkeypatch.setitem(TABLES, "piece", Longer)
-    row_sum = checksums._row_sum("piece")
-    rows = [
-        (1, name, share, body)
-        for name in (None, "", "a")
-        for share in (None, 0.5, 0.25)
-        for body in (None, b"", b"ab")
-    ]
-    assert len({*map(row_sum, rows)}) == 27
-    assert row_sum((1, "a", -0.0, None)) == row_sum((1, "a", 0.0, None))

@@ -24,8 +24,7 @@ from accrual.store.base import (
 from accrual.store.events import Events, columns
 from accrual.store.memory import MemoryStore
 from accrual.store.sqlite import store as sqlite
-from accrual.store.sqlite.rows import event_rows
-from accrual.store.sqlite.store import SQLiteStore
+from accrual.store.sqlite.store import SQLiteStore, event_rows
 
 ARMS = [AddArm("jazz", 1.0, 80.0), AddArm("rock", 2.0, 80.0)]
 

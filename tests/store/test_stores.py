@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import closing, suppress
 
-import asyncpg
 import numpy as np
+import psycopg
 import pytest
 from tests.postgres import server
 
 import accrual as ac
 from accrual.store.base import NewDecisions, NewPiece, StoreClosed, StoreError
 from accrual.store.memory import MemoryStore
-from accrual.store.postgres import pool
-from accrual.store.postgres.background_loop import BackgroundLoop
+from accrual.store.postgres import connection as connections
+from accrual.store.postgres import store as stores
+from accrual.store.postgres.notifications import Notifications
 from accrual.store.postgres.store import PostgresStore
 from accrual.store.sqlite.store import SQLiteStore
 from accrual.testing import StoreSuite
@@ -59,7 +61,7 @@ def after(seconds, store, bandit):
 
 
 def test_another_worker_is_told(pair, monkeypatch):
-    monkeypatch.setattr(pool, "_POLL", 60.0)  # so that only a notification helps
+    monkeypatch.setattr(stores, "_POLL", 60.0)  # so that only a notification helps
     one, two, bandit = pair
     timer = after(0.5, one, bandit)
     assert two.wait({bandit: 1}, timeout=30.0)
@@ -67,7 +69,7 @@ def test_another_worker_is_told(pair, monkeypatch):
 
 
 def test_another_worker_finds_out_if_it_is_not_told(pair, monkeypatch):
-    monkeypatch.setattr(pool.Notifications, "_wake", lambda *_: None)
+    monkeypatch.setattr(Notifications, "_hear", lambda *_: None)
     one, two, bandit = pair
     timer = after(0.2, one, bandit)
     assert two.wait({bandit: 1}, timeout=30.0)
@@ -91,33 +93,40 @@ def test_connections_come_back(pair):
     assert len(one.read(bandit, 0, 100).seq) == 6
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_append_whose_fate_is_unknown_raises(pair):
     """The head is locked by another; the connection is lost while the append waits."""
     one, _, bandit = pair
-    url = one._pool.address.place
-
-    async def hold(connection):
-        await connection.execute("BEGIN")
-        await connection.execute("SELECT * FROM head FOR UPDATE")
-
-    with BackgroundLoop() as background:
-        connection = background.run(asyncpg.connect(url))
-        background.run(hold(connection))
+    with closing(psycopg.connect(one._address.place)) as connection:
+        connection.execute("SELECT * FROM head FOR UPDATE")
         killer = threading.Timer(0.5, server().kill_backends)
         killer.start()
         with pytest.raises(StoreError):
             one.append(bandit, [NewPiece(0, 1.0, key="k")], 0.0)
         killer.join()
-        background.loop.call_soon_threadsafe(connection.terminate)
+
+
+def test_a_worker_that_stops_within_an_append_holds_up_nobody_for_long(monkeypatch):
+    settings = connections._SETTINGS.replace("'20s'", "'500ms'")
+    monkeypatch.setattr(connections, "_SETTINGS", settings)
+    url = server().tables()
+    stopped, other = PostgresStore(url), PostgresStore(url)
+    bandit = stopped.create("plays", {}, [JAZZ], True, 0.0).number
+    with suppress(StoreError), stopped._connection() as connection:
+        connection.execute("BEGIN")
+        connection.execute("SELECT * FROM head FOR UPDATE")
+        assert other.append(bandit, [NewDecisions((0,), (80.0,))], 0.0)[0].seq == 2
+        with pytest.raises(psycopg.Error, match="idle-in-transaction"):
+            connection.execute("COMMIT")
+    stopped.close()
+    other.close()
 
 
 def test_sessions_are_durable_and_read_committed():
     """Whatever the database's own defaults are."""
-    url = server().tables() + "&synchronous_commit=off&default_transaction_isolation=serializable"
+    url = server().tables() + "%20-csynchronous_commit%3Doff%20-cdefault_transaction_isolation%3Dserializable"
     store = PostgresStore(url)
-    assert store._pool.rows("SHOW synchronous_commit")[0][0] == "on"
-    assert store._pool.rows("SHOW transaction_isolation")[0][0] == "read committed"
+    assert store._rows("SHOW synchronous_commit")[0][0] == "on"
+    assert store._rows("SHOW transaction_isolation")[0][0] == "read committed"
     store.close()
     with pytest.raises(StoreError, match="closed"):
         store.names()

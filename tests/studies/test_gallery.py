@@ -9,16 +9,14 @@ import pytest
 
 import accrual as ac
 from accrual.cli import app
-from accrual.engine.context_feed import ContextualRunFeed, pack
+from accrual.engine.general_feed import GeneralRunFeed, world_of
 from accrual.engine.result import Result
 from accrual.studies.gallery.listening import listening
 from accrual.studies.gallery.table import draw, lines
 
 ENTRIES = ac.gallery.ENTRIES
-PLAIN = {id: entry.problem for id, entry in ENTRIES.items() if isinstance(entry.problem, ac.Problem)}
-WITH_CONTEXTS = {
-    id: entry.problem for id, entry in ENTRIES.items() if isinstance(entry.problem, ac.ContextualProblem)
-}
+PLAIN = {id: entry.problem for id, entry in ENTRIES.items() if not entry.problem.contexts}
+WITH_CONTEXTS = {id: entry.problem for id, entry in ENTRIES.items() if entry.problem.contexts}
 
 
 def test_ids_are_stable():
@@ -117,24 +115,30 @@ def test_jackpots_are_best_by_rare_large_totals():
 
 
 def test_contexts_do_what_the_entries_say():
-    speeds = {id: np.asarray(problem.speeds) for id, problem in WITH_CONTEXTS.items()}
+    speeds = {
+        id: np.array([law.speeds for law in problem.context_laws]) for id, problem in WITH_CONTEXTS.items()
+    }
+    effects = {
+        id: np.array([law.effects for law in problem.context_laws]) for id, problem in WITH_CONTEXTS.items()
+    }
     assert not speeds["ctx-same"].any()
     assert np.ptp(speeds["ctx-context"], axis=0).max() == 0
     assert not speeds["ctx-arm"][:, 1:].any()
     for id in ("ctx-context", "ctx-cross", "ctx-logistic", "ctx-visitors"):
         assert np.abs(speeds[id][:, 1:]).max() > 0.1
     assert np.ptp(speeds["ctx-cross"][:, 1:], axis=0).min() > 0
-    assert np.count_nonzero(np.asarray(WITH_CONTEXTS["ctx-sparse"].effects)[0]) == 1 + 3
-    assert WITH_CONTEXTS["ctx-logistic"].link == "logistic"
-    assert np.asarray(WITH_CONTEXTS["ctx-big"].effects).shape == (50, 30)
-    assert np.asarray(WITH_CONTEXTS["ctx-arms"].effects).shape == (50, 4)
+    assert np.count_nonzero(effects["ctx-sparse"][0]) == 1 + 3
+    assert all(isinstance(law, ac.LogisticLaw) for law in WITH_CONTEXTS["ctx-logistic"].context_laws)
+    assert effects["ctx-big"].shape == (50, 30)
+    assert effects["ctx-arms"].shape == (50, 4)
 
 
 @pytest.mark.parametrize("id", WITH_CONTEXTS)
 def test_the_best_arm_depends_on_the_context_unless_contexts_are_useless(id):
     problem = WITH_CONTEXTS[id]
-    drawn = ContextualRunFeed(pack(problem), (1, 0), 512).read(512)
-    assert (len(set(drawn.means.argmax(axis=1))) > 1) == (id != "ctx-useless")
+    source = GeneralRunFeed(world_of(problem), (1, 0), 512)
+    source.read(512)
+    assert (len(set(source.means.argmax(axis=1))) > 1) == (id != "ctx-useless")
 
 
 def result(**regret: list[float]) -> Result:

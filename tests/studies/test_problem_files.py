@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import accrual as ac
@@ -82,19 +81,22 @@ def test_every_named_setting_is_a_problem():
 def test_problems_with_contexts(setup, tmp_path):
     made = setup("problem = {features = 3, arms = 2, window = 40, spread = 'context', speed = 0.3, seed = 5}")
     expected = generate(3, 2, "context", seed=5, window=40, speed=0.3)
-    np.testing.assert_array_equal(made.problem.effects, expected.effects)
-    np.testing.assert_array_equal(made.problem.speeds, expected.speeds)
+    assert made.problem == expected
     assert (made.problem.window, made.problem.contexts.width) == (40, 4)
     text = """[problem]
+    caps = [6.4, 1]
     contexts = {numbers = 1, flags = [0.5]}
-    effects = [[1, 0.5, 0], [1, 0, 0.5]]
+    laws = [
+        {kind = "linear", effects = [1, 0.5, 0]},
+        {kind = "logistic", effects = [1, 0, -1], speeds = [0.5, 0, 0], pay = "once"},
+    ]
     window = 20
-    pay = "pieces"
     arms = ["short", "long"]
     """
     given = setup(text).problem
     assert given.contexts == ac.Contexts(numbers=1, flags=[0.5])
-    assert given.means([[1, 1, 1]]).tolist() == [[1.5, 1.5]]
+    assert given.means_in([[1, 1, 1]]).tolist() == [[1.5, 0.5]]
+    assert given.laws[1] == ac.LogisticLaw([1, 0, -1], [0.5, 0, 0], "once")
     assert given.arms == ("short", "long")
     assert load("ctx-visitors").problem is ac.gallery.ENTRIES["ctx-visitors"].problem
 
@@ -107,7 +109,7 @@ def test_what_stands_beside_others_on_problems_with_contexts():
         with_yardsticks(problem, {"no delay": ac.LinTS()})
 
 
-KEYS = "caps, window, groups, division, arms, law, laws, spread"
+KEYS = "caps, window, groups, division, arms, law, laws, spread, contexts"
 BAD = {
     "caps = [1\n": "p.toml is not TOML: Unclosed array (at end of document)",
     "[problem]\ncaps = 1 2": "p.toml is not TOML: Expected newline or end of document after a statement "
@@ -146,7 +148,7 @@ BAD = {
         "p.toml: an empirical law's rows must be numbers, as many in each row"
     ),
     PROBLEM + "spread = [1, 0]\nlaw = {kind = 'empirical', rows = [[0, 1]]}": (
-        "p.toml: law takes no spread: empirical rows already say when they pay"
+        "p.toml: law takes no spread: a law of kind empirical already says when it pays"
     ),
     PROBLEM + "law = 'uniform'\nlaws = ['uniform', 'uniform']": (
         "p.toml: problem takes law (one for all arms) or laws (one for each), not both"
@@ -165,10 +167,14 @@ BAD = {
     "problem = {features = 3, arms = 2, active = 4}": (
         "p.toml: active must be a whole number from 0 to 3, not 4"
     ),
-    "problem = {contexts = {numbers = 1}, effects = [[1]], window = 3}": (
-        "p.toml: effects must be one row of 2 finite numbers for each arm"
+    "problem = {caps = [1], contexts = {numbers = 1}, laws = [{kind='linear', effects=[1]}], window = 3}": (
+        "p.toml: effects must be 2 numbers for each arm, as many as a context has"
     ),
-    "problem = {contexts = {number = 1}, effects = [[1]], window = 3}": (
+    "problem = {caps = [1], contexts = {}, window = 3}": "p.toml: problem needs laws",
+    "problem = {caps = [1], contexts = {}, laws = ['uniform'], window = 3}": (
+        "p.toml: unknown kind of law 'uniform' (one of: linear, logistic)"
+    ),
+    "problem = {caps = [1], contexts = {number = 1}, laws = [], window = 3}": (
         "p.toml: unknown key of contexts 'number'; did you mean 'numbers'? (one of: numbers, flags, levels)"
     ),
     PROBLEM + "[policy]\nname = 'UCB1'": "p.toml: policy must be a list, not {{'name': 'UCB1'}}",

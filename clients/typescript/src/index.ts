@@ -1,13 +1,14 @@
 /** A typed client of accrual's decision service, for Node, edge functions and pages that the service itself serves. */
 
 import { InputError, readProblem, ServiceError } from "./errors.js";
-import type { BanditState, Context, Decision, Piece, PieceResult } from "./results.js";
+import type { BanditState, Decision, Decisions, Piece, PieceResult } from "./results.js";
 
 export { InputError, PROBLEM_KINDS, ServiceError } from "./errors.js";
 export type { ErrorKind } from "./errors.js";
-export type {
-  Alarm, ArmState, BanditState, ChangedArm, Context, Decision, GuardedArm, Guardrail, Piece, PieceResult, Verdict,
-} from "./results.js";
+export type * from "./results.js";
+
+/** A context: a value for each feature, null if it is missing. */
+export type Context = Readonly<Record<string, string | number | boolean | null>>;
 
 const BATCH_MOST = 1000; // decisions or pieces in one request
 const AGAIN = new Set([408, 429, 502, 503, 504]); // statuses after which a call is sent again
@@ -99,8 +100,8 @@ export class Client {
   async #decide(bandit: string, n: number, options: DecideOptions | DecideManyOptions): Promise<Decision[]> {
     const { key = newKey(), context } = options;
     const body = { n, key, context }; // JSON leaves out a context that is undefined
-    const answer = await this.#send<{ decisions: Decision[] }>("POST", at(bandit, "decisions"), body);
-    return answer.decisions;
+    const answer = await this.#send<Decisions>("POST", at(bandit, "decisions"), body);
+    return [...answer.decisions];
   }
 
   async #send<T>(method: string, path: string, body: unknown): Promise<T> {
@@ -154,16 +155,15 @@ function at(bandit: string, what: string): string {
  * a key here.
  */
 function checked(piece: Piece): Piece {
-  const { age, at: time, key, stream } = piece;
+  const { age, at: time, key } = piece;
   const alone = age === undefined && time === undefined && key === undefined;
   return {
+    ...piece, // JSON leaves out what is undefined
     decision: whole("decision", piece.decision, 0),
     value: finite("value", piece.value),
     ...(age === undefined ? {} : { age: finite("age", age) }),
     ...(time === undefined ? {} : { at: finite("at", time) }),
-    ...(key === undefined ? {} : { key }),
     ...(alone ? { key: newKey() } : {}),
-    ...(stream === undefined ? {} : { stream }),
   };
 }
 

@@ -34,12 +34,11 @@ def bounds(
     from accrual.bounds import theorem1_factor
     from accrual.core.errors import InputError
     from accrual.core.random import ROUND_MOST
-    from accrual.problems.contexts import ContextualProblem
     from accrual.problems.spreads import parse
     from accrual.studies.problem_files import load
 
     problem = load(setting).problem
-    if isinstance(problem, ContextualProblem):
+    if problem.contexts is not None:
         raise InputError(f"{setting} has contexts, and no bound is known for such problems")
     groups = problem.groups if alpha is None else alpha
     assumed = parse(spread)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
-
-from accrual.core.errors import InputError
 
 _WRONG = 1  # exit code of a database that is not as it should be
 
@@ -58,26 +55,6 @@ def restore_(
     typer.echo(f"restored: {parse(url)}")
 
 
-@app.command("recover")
-def recover_(
-    url: Url,
-    file: NewFile,
-    until: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Save no event after this, such as 2026-11-15T12:00."),
-    ] = None,
-) -> None:
-    """Save what is sound in a damaged file.
-
-    It goes to a new SQLite file.
-    """
-    from accrual.store.admin import recover
-
-    for line in recover(url, file, None if until is None else _moment(until)):
-        typer.echo(line)
-    typer.echo(f"written: {file}")
-
-
 @app.command("export")
 def export_(
     url: Url,
@@ -104,15 +81,6 @@ def verify_(url: Url) -> int:
     The exit code is 1 if something is wrong.
     """
     return _verify(url)
-
-
-def _moment(text: str) -> float:
-    """Read a time as seconds since 1970."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise InputError(f"--until takes a time such as 2026-11-15T12:00:00+00:00, not {text!r}") from None
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
 def _verify(url: str) -> int:

@@ -70,7 +70,7 @@ def gallery(
         result.save(out / f"{id}.parquet")
         table += lines(id, result)
     for with_contexts, floor in _FLOORS.items():
-        chosen = {entry.id for entry in entries if entry.with_contexts == with_contexts}
+        chosen = {entry.id for entry in entries if (entry.problem.contexts is not None) == with_contexts}
         _show([line for line in table if line.problem in chosen], floor)
     write_csv(figures, [GalleryLine._fields, *table])
     typer.echo(f"figures: {figures}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 import random
@@ -10,12 +9,14 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, ParamSpec, TypedDict, TypeVar
+from functools import partial, wraps
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 from urllib.parse import quote
 
 import httpx
 
 from .errors import InputError, ServiceError, error_of, whole
+from .reading import read
 from .results import (
     BanditInfo,
     BanditState,
@@ -23,12 +24,8 @@ from .results import (
     Decision,
     EventPage,
     Explanation,
+    Piece,
     PieceResult,
-    build,
-    build_context_worth,
-    build_events,
-    build_explanation,
-    build_state,
 )
 
 T = TypeVar("T")
@@ -39,26 +36,6 @@ _FIRST, _LONGEST = 0.1, 5.0  # seconds
 _PATIENCE = 30.0  # seconds: the longest pause that a service may ask for
 Context = Mapping[str, str | bool | float | None]  # a value for each feature of a bandit, or of its arms
 BATCH_MOST = 1_000  # decisions or pieces in one request
-
-
-class Piece(NamedTuple):
-    """A piece to send."""
-
-    decision: int
-    value: float
-    age: float | None = None
-    at: float | None = None  # when it was paid, instead of the age
-    key: str | None = None
-    stream: str | None = None  # the guardrail to which the piece belongs; None for the reward
-
-
-class PieceOptions(TypedDict, total=False):
-    """The optional fields of `Piece`."""
-
-    age: float | None
-    at: float | None
-    key: str | None
-    stream: str | None
 
 
 class Call(NamedTuple, Generic[T]):
@@ -95,7 +72,7 @@ class Call(NamedTuple, Generic[T]):
 def _checked(make: Callable[P, Call[T]]) -> Callable[P, Call[T]]:
     """Let a function that makes a call raise an `InputError` for arguments of the wrong shape."""
 
-    @functools.wraps(make)
+    @wraps(make)
     def checked(*given: P.args, **named: P.kwargs) -> Call[T]:
         try:
             return make(*given, **named)
@@ -166,7 +143,7 @@ def create(name: str, arms: Sequence[str] | Mapping[str, float], window: int | s
         given[key] = {name: _declaration(kind) for name, kind in given[key].items()}
     listed = _arms(arms, given.pop("about", {}))
     body = {"name": name, "arms": listed, "window": window, **given}
-    return Call("POST", "/v1/bandits", body, lambda found: build(BanditInfo, found))
+    return Call("POST", "/v1/bandits", body, partial(read, BanditInfo))
 
 
 def _arms(arms: Sequence[str] | Mapping[str, float], about: Mapping[str, Context]) -> list[dict[str, Any]]:
@@ -194,20 +171,20 @@ def names() -> Call[list[str]]:
 @_checked
 def archive(bandit: str) -> Call[BanditInfo]:
     """Stop serving a bandit. All its data are kept."""
-    return Call("POST", _of(bandit, "archive"), None, lambda found: build(BanditInfo, found))
+    return Call("POST", _of(bandit, "archive"), None, partial(read, BanditInfo))
 
 
 @_checked
 def restore(bandit: str) -> Call[BanditInfo]:
     """Serve an archived or deleted bandit again."""
-    return Call("POST", _of(bandit, "restore"), None, lambda found: build(BanditInfo, found))
+    return Call("POST", _of(bandit, "restore"), None, partial(read, BanditInfo))
 
 
 @_checked
 def delete(bandit: str, grace: str) -> Call[BanditInfo]:
     """Archive a bandit and permanently erase it after `grace`."""
     address = f"/v1/bandits/{quote(bandit, safe='')}?grace={quote(grace, safe='')}"
-    return Call("DELETE", address, None, lambda found: build(BanditInfo, found))
+    return Call("DELETE", address, None, partial(read, BanditInfo))
 
 
 @_checked
@@ -223,20 +200,20 @@ def decide(
 
 
 def _decisions(found: Any) -> list[Decision]:
-    return [build(Decision, decision) for decision in found["decisions"]]
+    return read(list[Decision], found["decisions"])
 
 
 @_checked
 def observe(bandit: str, piece: Piece) -> Call[PieceResult]:
     """Send a piece."""
-    return Call("POST", _of(bandit, "pieces"), _piece(piece), _result)
+    return Call("POST", _of(bandit, "pieces"), _piece(piece), partial(read, PieceResult))
 
 
 @_checked
 def observe_many(bandit: str, pieces: Sequence[Piece]) -> Call[list[PieceResult]]:
     """Send up to 1,000 pieces."""
     body = [_piece(piece) for piece in pieces]
-    return Call("POST", _of(bandit, "pieces"), body, lambda found: list(map(_result, found)))
+    return Call("POST", _of(bandit, "pieces"), body, partial(read, list[PieceResult]))
 
 
 def _piece(piece: Piece) -> dict[str, Any]:
@@ -244,19 +221,13 @@ def _piece(piece: Piece) -> dict[str, Any]:
 
     A piece without key, age and time would count each time it is sent, so it gets a key here.
     """
-    body: dict[str, Any] = {
-        "decision": whole("decision", piece.decision, 0),
-        "value": _number("value", piece.value),
-    }
-    if piece.age is not None:
-        body["age"] = _number("age", piece.age)
-    if piece.at is not None:
-        body["at"] = _number("at", piece.at)
-    key = _key(piece.key)
-    if key is None and len(body) == 2:
-        key = _new_key()
-    stream = {} if piece.stream is None else {"stream": piece.stream}
-    return body | stream if key is None else body | stream | {"key": key}
+    body = {name: value for name, value in vars(piece).items() if value is not None}
+    body["decision"] = whole("decision", piece.decision, 0)
+    body |= {name: _number(name, getattr(piece, name)) for name in ("value", "age", "at") if name in body}
+    if not body.keys() & {"key", "age", "at"}:
+        body["key"] = _new_key()
+    _key(body.get("key"))
+    return body
 
 
 def _number(name: str, value: Any) -> float:
@@ -288,10 +259,6 @@ def _key(key: Any) -> str | None:
 def _new_key() -> str:
     """Draw a new key. It begins with the time, so that a database stores keys of one time together."""
     return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
-
-
-def _result(found: Any) -> PieceResult:
-    return build(PieceResult, found)
 
 
 @_checked
@@ -331,28 +298,27 @@ def close(bandit: str, decision: int) -> Call[None]:
 @_checked
 def state(bandit: str) -> Call[BanditState]:
     """Return what is known about every arm."""
-    return Call("GET", _of(bandit, "state"), None, build_state)
+    return Call("GET", _of(bandit, "state"), None, partial(read, BanditState))
 
 
 @_checked
 def context_worth(bandit: str) -> Call[ContextWorth]:
     """Return what contexts are worth."""
-    return Call("GET", _of(bandit, "contexts"), None, build_context_worth)
+    return Call("GET", _of(bandit, "contexts"), None, partial(read, ContextWorth))
 
 
 @_checked
 def explain(bandit: str, decision: int) -> Call[Explanation]:
     """Explain why a decision chose its arm."""
-    return Call(
-        "GET", _of(bandit, f"decisions/{whole('decision', decision, 0)}/explain"), None, build_explanation
-    )
+    at = _of(bandit, f"decisions/{whole('decision', decision, 0)}/explain")
+    return Call("GET", at, None, partial(read, Explanation))
 
 
 @_checked
 def events(bandit: str, after: int, limit: int) -> Call[EventPage]:
     """Read a part of the log, in order."""
     query = f"after={whole('after', after, 0)}&limit={whole('limit', limit, 1)}"
-    return Call("GET", _of(bandit, f"export?{query}"), None, build_events)
+    return Call("GET", _of(bandit, f"export?{query}"), None, partial(read, EventPage))
 
 
 def _of(bandit: str, what: str) -> str:

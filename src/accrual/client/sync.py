@@ -9,9 +9,19 @@ from typing import Any, TypeVar, Unpack
 import httpx
 
 from . import calls
-from .calls import Call, Piece, PieceOptions, options, pause_after
+from .calls import Call, options, pause_after
 from .errors import InputError, whole
-from .results import BanditInfo, BanditState, ContextWorth, Decision, EventPage, Explanation, PieceResult
+from .results import (
+    BanditInfo,
+    BanditState,
+    ContextWorth,
+    Decision,
+    EventPage,
+    Explanation,
+    Piece,
+    PieceOptions,
+    PieceResult,
+)
 
 T = TypeVar("T")
 

@@ -33,8 +33,10 @@ class Winner:
     part : str
         The part, by a feature, such as ``"country=us"``.
     decisions : int
-    arm, than : str
-        The arm that pays more there, and the one that pays best for all.
+    arm : str
+        The arm that pays more there.
+    than : str
+        The arm that pays best for all.
     more : Interval
         How much more it pays per decision. All such intervals hold together with 95 %.
     """

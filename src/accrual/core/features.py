@@ -36,6 +36,7 @@ VALUE_MOST = 1e50
 UNKNOWN, MISSING, BEYOND = range(3)  # what is counted for each feature
 ODDITIES = ("unknown", "missing", "out of range")
 CONSTANT = "always"
+FeatureValue = str | bool | float | None  # None: not known
 
 
 class Encoding(NamedTuple):

@@ -1,16 +1,13 @@
 """The loop for plain problems on the CPU: one compiled loop per policy, over a span of rounds at a time.
 
 The loop is compiled around a policy's functions, so a policy from a user's file is as fast as the library's
-own. `task_of` prepares what is the same in every run, `Run` plays one run, and `play` plays all of them in
-threads (also runs of problems with contexts, see `accrual.engine.context_loop`).
+own. `task_of` prepares what is the same in every run, and `Run` plays one run.
 """
 
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,10 +15,10 @@ import numpy.typing as npt
 
 from accrual.core.arrays import Floats, Ints
 from accrual.core.jit import kernel, machine_code
-from accrual.core.progress import Progress
 from accrual.core.random import floor_coin
 from accrual.engine.feed import Feed, RunFeed
 from accrual.engine.law_kernels import LawArrays, PackedLaws, pack, pack_each
+from accrual.engine.play import Task
 from accrual.policies.base import (
     Feedback,
     Function,
@@ -29,11 +26,12 @@ from accrual.policies.base import (
     Moment,
     Policy,
     check_indices,
+    is_numbered,
     mark_lost,
     no_refresh,
 )
 from accrual.policies.floor import Shares, drawn, shares_of
-from accrual.problems.problem import ChangingProblem, Problem
+from accrual.problems.problem import Problem
 
 _ONE = np.uint64(1)
 _LANES = 4  # independent partial rates, so that one round's additions do not wait for each other
@@ -96,7 +94,8 @@ class PolicyPlan:
             ages,
             *_places(np.concatenate([[0], ages]), phi, problem.groups, even),
         )
-        self.loop = loop(policy.functions, policy.feedback, shares is not None)
+        numbered = is_numbered(policy.stats(self.params))
+        self.loop = loop(policy.functions, policy.feedback, shares is not None, numbered)
 
 
 class Chain:
@@ -143,12 +142,12 @@ def _places(ages: Ints, phi: int, groups: int, even: bool) -> tuple[Ints, Floats
 
 
 @functools.cache
-def loop(functions: Functions, feedback: Feedback, floored: bool) -> Function:
+def loop(functions: Functions, feedback: Feedback, floored: bool, numbered: bool) -> Function:
     """Compile the loop around a policy's functions."""
     index, survey, decided = functions.index, functions.survey, functions.decided
     closed, finished, refresh = functions.closed, functions.finished, functions.refresh
     totals, pieces, grouped = (feedback == kind for kind in ("totals", "pieces", "groups"))
-    refreshed, numbered = refresh is not no_refresh, functions.numbered
+    refreshed = refresh is not no_refresh
 
     @kernel
     def advance(
@@ -179,18 +178,23 @@ def loop(functions: Functions, feedback: Feedback, floored: bool) -> Function:
                 if choice >= count:
                     choice = 0
                     best = -np.inf
-                    lost = 0
+                    everything = 0.0
                     moment = Moment(start + i, feed.log[i], seed, run)
                     survey(params, stats, moment)
                     for k in range(count):
                         values[k] = index(params, stats, k, moment)
                         best = max(best, values[k])
-                        lost += values[k] != values[k]
-                    if lost > 0:
+                        everything += values[k]
+                    # One addition for each arm is cheaper than one comparison. The sum is not a number if an
+                    # index is not, or if there are infinite ones of both signs.
+                    if everything != everything:  # noqa: PLR0124
+                        lost = False
                         for k in range(count):
                             if np.isnan(values[k]):
                                 mark_lost(stats, k, start + i)
-                        return
+                                lost = True
+                        if lost:
+                            return
                     # Looking for the best afterwards keeps guesses about it out of the loop above.
                     while choice < count - 1 and values[choice] != best:
                         choice += 1
@@ -259,90 +263,37 @@ class Change(NamedTuple):
     gaps: Floats
 
 
-class Task(NamedTuple):
-    """What `simulate` has to play."""
-
-    problem: Problem  # the first one, where the problem changes
-    laws: PackedLaws
-    plans: Sequence[PolicyPlan]  # one for each policy
-    rounds: Ints  # the checkpoints
-    horizon: int
-    seed: int
-    runs: range
-    changes: Sequence[Change] = ()
-
-
 def task_of(
-    problem: Problem | ChangingProblem,
-    policies: Sequence[Policy],
-    rounds: Ints,
-    horizon: int,
-    seed: int,
-    runs: range,
+    problem: Problem, policies: Sequence[Policy], rounds: Ints, horizon: int, seed: int, runs: range
 ) -> Task:
-    """Prepare what is the same in every run."""
-    if isinstance(problem, ChangingProblem):
-        problems = problem.problems
-        laws, *later = pack_each(problems)
-        changes = [
-            Change(round_, packed.arrays, following.gaps)
-            for round_, packed, following in zip(problem.changes, later, problems[1:], strict=True)
-        ]
-    else:
-        problems, laws, changes = [problem], pack(problem), []
-    first = problems[0]
-    plans = [PolicyPlan(policy, first, laws) for policy in policies]
-    return Task(first, laws, plans, rounds, horizon, seed, runs, changes)
+    """Prepare what is the same in every run; the task's `packed` is the problem's `PackedLaws`."""
+    starts, phases = zip(*problem.phases, strict=True)
+    laws, *later = pack_each(phases) if len(phases) > 1 else [pack(problem)]
+    changes = [
+        Change(start, packed.arrays, phase.gaps)
+        for start, packed, phase in zip(starts[1:], later, phases[1:], strict=True)
+    ]
+    plans = [PolicyPlan(policy, phases[0], laws) for policy in policies]
+    return Task(problem, laws, plans, rounds, horizon, seed, runs, changes)
 
 
-def play(
-    task: Any, make_run: Callable[[Any, Sequence[Any], int], Any], workers: int, progress: Progress
-) -> tuple[Floats, Ints]:
-    """Play a task in `workers` threads; `make_run` makes a run of the task, of some of its plans.
+class PlayedSpan(NamedTuple):
+    """What was played: the rounds from `start` on."""
 
-    Returns
-    -------
-    regret : ndarray
-        Policies x runs x checkpoints.
-    pulls : ndarray
-        Decisions of each arm, policies x runs x arms.
-    """
-    plans, runs = task.plans, task.runs
-    regret = np.zeros((len(plans), len(runs), len(task.rounds)))
-    pulls = np.zeros((len(plans), len(runs), len(task.problem.caps)), np.int64)
-    stop = threading.Event()
-    # With fewer runs than threads, threads share the policies of a run, and each draws the run's feed again.
-    shares = min(len(plans), -(-workers // len(runs)))
-
-    def play_share(row: int, share: int) -> None:
-        picked = list(range(share, len(plans), shares))
-        run = make_run(task, [plans[p] for p in picked], runs[row])
-        for rounds in run.play():
-            progress.advance(rounds * len(picked))
-            if stop.is_set():
-                return
-        regret[picked, row], pulls[picked, row] = run.regret, run.pulls()
-
-    with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(play_share, row, share) for row in range(len(runs)) for share in range(shares)]
-        try:
-            _finish(futures)
-        except BaseException:
-            stop.set()
-            for future in futures:
-                future.cancel()
-            raise
-    return regret, pulls
+    start: int
+    length: int
+    feed: Feed
+    arms: list[npt.NDArray[np.uint16]]  # for each policy; the next span overwrites them
 
 
 class Run:
     """Several policies on one run's draws."""
 
-    def __init__(self, task: Task, plans: Sequence[PolicyPlan], run: int) -> None:
-        detail = any(plan.policy.feedback == "groups" for plan in plans)
+    def __init__(self, task: Task, plans: Sequence[PolicyPlan], run: int, detail: bool = False) -> None:
+        detail = detail or any(plan.policy.feedback == "groups" for plan in plans)
         key = (task.seed, run)
-        self._feed = RunFeed(task.problem, task.laws, *key, detail)
-        self._chains = [Chain(plan, self._feed.span, key) for plan in plans]
+        self._feed = RunFeed(task.problem, task.packed, *key, detail)
+        self.chains = [Chain(plan, self._feed.span, key) for plan in plans]
         self._rounds, self._horizon = task.rounds, task.horizon
         self._changes = list(task.changes)
         # The loop counts all decisions with the gaps of now. This is what it leaves out of earlier problems.
@@ -351,36 +302,33 @@ class Run:
 
     def play(self) -> Iterator[int]:
         """Play to the horizon, yielding after each span the number of its rounds."""
+        for span in self.spans():
+            yield span.length
+
+    def spans(self, lengths: Callable[[int], int] = lambda most: most) -> Iterator[PlayedSpan]:
+        """Play to the horizon, span by span; `lengths` says how long the next one is, given the most."""
         start, end = 1, self._horizon + 1
         while start < end:
             if self._changes and start == self._changes[0].round:
                 self._change(self._changes.pop(0))
-            stop = min(start + self._feed.span, end, *(change.round for change in self._changes[:1]))
+            most = lengths(self._feed.span)
+            stop = min(start + most, end, *(change.round for change in self._changes[:1]))
             feed = self._feed.read(stop - start)
             low, high = np.searchsorted(self._rounds, [start, stop])
-            for chain, regret, earlier in zip(self._chains, self.regret, self._earlier_regret, strict=True):
-                chain.advance(
-                    feed, start, stop - start, Checkpoints(self._rounds[low:high], regret[low:high])
-                )
+            arms = []
+            for chain, regret, earlier in zip(self.chains, self.regret, self._earlier_regret, strict=True):
+                marks = Checkpoints(self._rounds[low:high], regret[low:high])
+                arms.append(chain.advance(feed, start, stop - start, marks))
                 regret[low:high] += earlier
-            yield stop - start
+            yield PlayedSpan(start, stop - start, feed, arms)
             start = stop
 
     def _change(self, change: Change) -> None:
         self._feed.change(change.laws)
-        for place, chain in enumerate(self._chains):
+        for place, chain in enumerate(self.chains):
             self._earlier_regret[place] += (chain.problem.gaps - change.gaps) @ chain.stats.pulls
             chain.problem = chain.problem._replace(gaps=change.gaps)
 
     def pulls(self) -> Ints:
         """Return the decisions of each arm so far, policies x arms."""
-        return np.array([chain.stats.pulls for chain in self._chains])
-
-
-def _finish(futures: Sequence[Future[None]]) -> None:
-    """Wait for all futures. Short waits let Ctrl-C through, and a failure ends the wait at once."""
-    pending = set(futures)
-    while pending:
-        done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-        for future in done:
-            future.result()
+        return np.array([chain.stats.pulls for chain in self.chains])

@@ -8,9 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accrual.core.arrays import Floats, Ints
-from accrual.engine.fast_loop import Chain, Checkpoints, PolicyPlan
-from accrual.engine.feed import RunFeed
-from accrual.engine.law_kernels import pack
+from accrual.engine.fast_loop import Run, task_of
 from accrual.policies.base import Policy
 from accrual.problems.problem import Problem
 
@@ -55,24 +53,19 @@ def record(
     >>> recording.pieces.shape
     (50, 100)
     """
-    laws = pack(problem)
-    source = RunFeed(problem, laws, seed, run)
-    chain = Chain(PolicyPlan(policy, problem, laws), source.span, (seed, run))
+    none = np.zeros(0, np.int64)
+    task = task_of(problem, [policy], none, horizon, seed, range(run, run + 1))
+    played = Run(task, task.plans, run, detail=True)
     caps = np.array(problem.caps)
-    none = Checkpoints(np.zeros(0, np.int64), np.zeros(0))
     arms: list[Ints] = []
     pieces: list[Floats] = []
-    start = 1
-    while start <= horizon:
-        length = min(spans(source.span), horizon + 1 - start)
-        feed = source.read(length)
-        chosen = chain.advance(feed, start, length, none).astype(np.int64)
-        rows = np.arange(length) + problem.window
-        totals = np.diff(feed.paid[rows, laws.of_arm[chosen]], axis=1) * caps[chosen, None]
+    for span in played.spans(spans):
+        chosen = span.arms[0].astype(np.int64)
+        rows = np.arange(span.length) + problem.window
+        totals = np.diff(span.feed.paid[rows, task.packed.of_arm[chosen]], axis=1) * caps[chosen, None]
         arms.append(chosen)
         pieces.append(_divide(totals, problem))
-        start += length
-    return Recording(np.concatenate(arms), np.concatenate(pieces), chain.stats)
+    return Recording(np.concatenate(arms), np.concatenate(pieces), played.chains[0].stats)
 
 
 def _divide(totals: Floats, problem: Problem) -> Floats:

@@ -13,11 +13,13 @@ from accrual.core.errors import InputError, unknown, whole
 from accrual.core.progress import Progress
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
 from accrual.core.version import VERSION
-from accrual.engine import context_loop, fast_loop
+from accrual.engine import fast_loop, general_loop
+from accrual.engine.general_feed import world_of
+from accrual.engine.play import Task, play
 from accrual.engine.result import Result
 from accrual.policies.base import Policy, as_policy
-from accrual.problems.contexts import ContextualProblem
-from accrual.problems.problem import ChangingProblem, Problem
+from accrual.policies.contexts import params_of
+from accrual.problems.problem import Problem
 
 Policies = Sequence[Policy] | Mapping[str, Policy]
 
@@ -25,7 +27,7 @@ DEVICES = ("cpu", "cuda")
 
 
 def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study)
-    problem: Problem | ChangingProblem | ContextualProblem,
+    problem: Problem,
     policies: Policies,
     horizon: int,
     runs: int | range = 100,
@@ -44,7 +46,7 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
 
     Parameters
     ----------
-    problem : Problem, ChangingProblem or ContextualProblem
+    problem : Problem
     policies : sequence of Policy, or dict of label to Policy
         Policies that choose by contexts need a problem with contexts.
     horizon : int
@@ -86,20 +88,22 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
     rounds = _checkpoints(horizon, checkpoints)
     workers = whole("threads", os.cpu_count() if threads is None else threads, 1)
 
-    with Progress(len(labelled) * len(numbers) * horizon, show=progress) as shown:
-        if isinstance(problem, ContextualProblem):
-            plans = [context_loop.ContextualPlan(policy, problem) for policy in labelled.values()]
-            with_contexts = context_loop.ContextualTask(problem, plans, rounds, horizon, seed, numbers)
-            regret, pulls = fast_loop.play(with_contexts, context_loop.ContextualRun, workers, shown)
-        else:
-            _refuse_contextual(labelled)
-            task = fast_loop.task_of(problem, list(labelled.values()), rounds, horizon, seed, numbers)
-            if device == "cuda":
-                from accrual.engine.cuda import play
+    for policy in labelled.values():
+        check_plays(policy, problem)
 
-                regret, pulls = play(task, shown)
+    given = list(labelled.values())
+    with Progress(len(labelled) * len(numbers) * horizon, show=progress) as shown:
+        if problem.contexts is not None:
+            task = Task(problem, world_of(problem), given, rounds, horizon, seed, numbers)
+            regret, pulls = play(task, general_loop.GeneralRun, workers, shown)
+        else:
+            task = fast_loop.task_of(problem, given, rounds, horizon, seed, numbers)
+            if device == "cuda":
+                from accrual.engine.cuda import play as play_on_gpu
+
+                regret, pulls = play_on_gpu(task, shown)
             else:
-                regret, pulls = fast_loop.play(task, fast_loop.Run, workers, shown)
+                regret, pulls = play(task, fast_loop.Run, workers, shown)
     return Result(
         labels=tuple(labelled),
         rounds=rounds,
@@ -114,12 +118,6 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
             "version": VERSION,
         },
     )
-
-
-def _refuse_contextual(labelled: Mapping[str, Policy]) -> None:
-    for label, policy in labelled.items():
-        if policy.contextual:
-            raise InputError(f"{label} chooses by contexts; play it on a ContextualProblem")
 
 
 def _labelled(policies: Policies) -> dict[str, Policy]:
@@ -143,7 +141,7 @@ def _labelled(policies: Policies) -> dict[str, Policy]:
 def _check_problem(problem: Any, device: str) -> None:
     """Raise an `InputError` if this is not a problem, or if the device cannot play it."""
     check_device(problem, device)
-    if isinstance(problem, type) or not hasattr(problem, "caps"):
+    if not isinstance(problem, Problem):
         shown = repr(problem) if isinstance(problem, str) else type(problem).__name__
         hint = "; its method to_problem makes one" if hasattr(problem, "to_problem") else ""
         raise InputError(f"problem must be a Problem, such as ac.paper.setting1(), not {shown}{hint}")
@@ -153,10 +151,30 @@ def check_device(problem: Any, device: str) -> None:
     """Raise an `InputError` if the device does not exist or cannot play `problem`."""
     if device not in DEVICES:
         raise unknown("device", device, DEVICES)
-    if device == "cuda" and isinstance(problem, ContextualProblem):
-        raise InputError("a problem with contexts is played on the CPU, not on device 'cuda'")
-    if device == "cuda" and isinstance(problem, ChangingProblem):
-        raise InputError("a problem that changes is played on the CPU, not on device 'cuda'")
+    if device == "cuda" and isinstance(problem, Problem):
+        if problem.contexts is not None:
+            raise InputError("a problem with contexts is played on the CPU, not on device 'cuda'")
+        if problem.changes:
+            raise InputError("a problem that changes is played on the CPU, not on device 'cuda'")
+
+
+def check_plays(policy: Policy, problem: Problem) -> None:
+    """Refuse a policy that cannot play a problem, before any work is done.
+
+    Examples
+    --------
+    >>> import accrual as ac
+    >>> check_plays(ac.TPUCBFR(alpha=7), ac.paper.setting1())
+    Traceback (most recent call last):
+        ...
+    accrual.core.errors.InputError: alpha must divide the window: 7 does not divide 100 (nearest: 5 and 10)
+    """
+    if problem.contexts is not None:
+        general_loop.check_feedback(policy, "with contexts")
+    elif policy.contextual:
+        raise InputError(f"{policy.label} chooses by contexts, and the problem has none")
+    width = 0 if problem.contexts is None else problem.contexts.width
+    params_of(policy, np.array(problem.caps), problem.window, width)
 
 
 def _runs(runs: int | range) -> range:

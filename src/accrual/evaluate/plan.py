@@ -20,9 +20,9 @@ from accrual.core.errors import InputError, need, whole
 from accrual.core.files import replacing
 from accrual.core.jit import kernel
 from accrual.core.random import floor_coin, pair
-from accrual.engine.fast_loop import Chain, Checkpoints, PolicyPlan
-from accrual.engine.feed import RunFeed
-from accrual.engine.law_kernels import PackedLaws, pack
+from accrual.engine.fast_loop import PolicyPlan, Run
+from accrual.engine.law_kernels import pack
+from accrual.engine.play import Task
 from accrual.live.watch import (
     BETS,
     WEIGHTS,
@@ -338,44 +338,36 @@ def trials(
     runs, horizon = whole("runs", runs, 1), whole("horizon", horizon, 1)
     laws = pack(problem)
     plan = PolicyPlan(policy, problem, laws, even_shares(len(problem.caps), floor))
+    task = Task(problem, laws, [plan], np.array([horizon]), horizon, seed, range(runs))
     found = Trials(np.full(runs, -1), np.zeros(runs, np.int64), np.zeros(runs))
 
     def play(run: int) -> None:
-        found.winner[run], found.round[run], found.regret[run] = _one(
-            problem, laws, plan, horizon, (seed, run), error
-        )
+        found.winner[run], found.round[run], found.regret[run] = _one(task, run, error)
 
     with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
         list(pool.map(play, range(runs)))
     return found
 
 
-def _one(
-    problem: Problem, laws: PackedLaws, plan: PolicyPlan, horizon: int, key: tuple[int, int], error: float
-) -> tuple[int, int, float]:
+def _one(task: Task, run: int, error: float) -> tuple[int, int, float]:
     """Play one run: the first winner, its round, and what was lost."""
-    caps, window = np.array(problem.caps), problem.window
-    source = RunFeed(problem, laws, *key, plan.policy.feedback == "groups")
-    chain = Chain(plan, source.span, key)
-    shares = plan.problem.shares
+    caps, window, of_arm = np.array(task.problem.caps), task.problem.window, task.packed.of_arm
+    playing = Run(task, task.plans, run)
+    shares = task.plans[0].problem.shares
     evidence = no_evidence(np.stack([np.zeros(len(caps)), caps], axis=1), shares.least, error, 0)
-    regret = np.zeros(1)
     named = np.array([-1, 0])
     waiting = np.zeros((3, 0))  # arm, total and chance of decisions whose window is open
-    for start in range(1, horizon + 1, source.span):
-        length = min(source.span, horizon + 1 - start)
-        feed = source.read(length)
-        last = Checkpoints(np.array([start + length - 1]), regret)
-        arms = chain.advance(feed, start, length, last).astype(np.int64)
-        totals = feed.paid[window : window + length, :, -1][np.arange(length), laws.of_arm[arms]] * caps[arms]
+    for start, length, feed, (chosen,) in playing.spans():
+        arms = chosen.astype(np.int64)
+        totals = feed.paid[window : window + length, :, -1][np.arange(length), of_arm[arms]] * caps[arms]
         chances = np.zeros(length)
-        _chances(shares, chain.picks().astype(np.int64), arms, chances)
+        _chances(shares, playing.chains[0].picks().astype(np.int64), arms, chances)
         waiting = np.concatenate([waiting, np.stack([arms, totals, chances])], axis=1)
         closed = max(0, waiting.shape[1] - window)
         if named[0] < 0:
             _find_winner(evidence, waiting[:, :closed], start + length - 1 - window - closed, named)
         waiting = waiting[:, closed:]
-    return int(named[0]), int(named[1] and named[1] + window), float(regret[0])
+    return int(named[0]), int(named[1] and named[1] + window), float(playing.regret[0, 0])
 
 
 @kernel

@@ -9,6 +9,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, NamedTuple, Unpack, overload
 
@@ -16,12 +17,11 @@ from accrual.core.errors import InputError, only, unknown, whole
 from accrual.core.features import Features
 from accrual.live.archive import refuse_archived
 from accrual.live.clock import clock_of
-from accrual.live.commit import ArmMonitor, BanditRequest, Commits, Decide, salt_of
+from accrual.live.commit import ArmMonitor, BanditRequest, CommitQueue, Decide, salt_of
 from accrual.live.config import (
     Config,
     Options,
     given_config,
-    name_of,
     read_config,
     stored_config,
     window_text,
@@ -38,6 +38,7 @@ from accrual.live.request_checks import (
     REFUSED_PIECES,
     UNKNOWN_DECISION,
     RequestChecks,
+    check_key,
     decision_number,
     is_finite,
 )
@@ -391,9 +392,9 @@ class Bandit:
         self._follower = LogFollower(store, row.number, given.ledger, self._step)
         salt = salt_of(row.name, store.shared)
         self._name = ArmNames(store, row.number)
-        monitor = ArmMonitor(row.name, given.guardrails, self._follower.ledger, self._name)
-        self._commits = Commits(store, row.number, self._follower, clock, self._step, skew, salt, monitor)
-        self._checks = RequestChecks(given, self._follower, self._commits.lock, self._name.read)
+        monitor = ArmMonitor(row.name, self._follower.ledger, self._name)
+        self.queue = CommitQueue(store, row.number, self._follower, clock, self._step, skew, salt, monitor)
+        self._checks = RequestChecks(given, self._follower, self.queue.lock, self._name.read)
         self._state_reader = StateReader(store, row.number, given, self._follower)
         self._following: tuple[CatchUpThread, Followed] | None = None
         if owned and store.shared:
@@ -414,7 +415,7 @@ class Bandit:
     @property
     def arms(self) -> list[str]:
         """The names of the arms in play."""
-        with self._commits.lock:
+        with self.queue.lock:
             numbers = self._follower.ledger.arms.in_play
         return [self._name(number) for number in numbers]
 
@@ -445,14 +446,12 @@ class Bandit:
             A value for each feature, as in ``{"country": "de", "new": True}``. With `n`, a list of `n`
             contexts. A value that is left out is missing; missing values are counted.
         """
-        count = 1 if n is None else whole("n", n, 1, DECISIONS_MOST)
-        if key is not None:
-            name_of("a decision", key)
-        contexts = self.stored_contexts(context, n)
+        request = self.choice(n, key, context)
+        count = request.n
         if key is None and self._volatile:
-            answer = self._commits.decide(count, contexts)
+            answer = self.queue.decide(count, request.contexts)
         else:
-            (answer,) = self._commits.submit((Decide(count, key, contexts),))
+            (answer,) = self.queue.submit((request,))
             if answer.status is Status.CONFLICT:
                 other = f"another number of decisions than {count}, or for other contexts"
                 raise InputError(f"the key {key!r} was used for {other}")
@@ -465,11 +464,17 @@ class Bandit:
             )
         ]
 
-    def stored_contexts(
-        self, context: FeatureValues | Sequence[FeatureValues] | None, n: int | None = None
-    ) -> tuple[bytes, ...] | None:
-        """Check contexts, given as to `decide`; return them as a store keeps them, for `submit`."""
-        return stored_contexts(self.features, context, n)
+    def choice(
+        self,
+        n: int | None = None,
+        key: str | None = None,
+        context: FeatureValues | Sequence[FeatureValues] | None = None,
+    ) -> Decide:
+        """Check a request for decisions, given as to `decide`, and return it; nothing is decided."""
+        count = 1 if n is None else whole("n", n, 1, DECISIONS_MOST)
+        if key is not None:
+            check_key(key)
+        return Decide(count, key, stored_contexts(self.features, context, n))
 
     @property
     def features(self) -> Features | None:
@@ -512,7 +517,7 @@ class Bandit:
             text is also issued as a Python warning.
         """
         piece = self.piece(id, value, age, at, key, stream)
-        (answer,) = self._commits.submit((piece,))
+        (answer,) = self.queue.submit((piece,))
         if answer.warning:
             warnings.warn(answer.warning, stacklevel=2)
         refused = REFUSED_PIECES.get(answer.status)
@@ -543,7 +548,7 @@ class Bandit:
         if len({len(column) for column in columns}) > 1:
             raise InputError("ids, values, ages, ats, keys and streams must be of one length")
         pieces = [self.piece(*row) for row in zip(*columns, strict=True)]
-        answers = self._commits.submit(pieces) if pieces else []
+        answers = self.queue.submit(pieces) if pieces else []
         for text in {answer.warning for answer in answers if answer.warning}:
             warnings.warn(text, stacklevel=2)
         return answers
@@ -557,11 +562,11 @@ class Bandit:
         key: str | None = None,
         stream: str | None = None,
     ) -> NewPiece:
-        """Check a piece, given as to `observe`, and return it for `submit`; nothing is stored."""
+        """Check a piece, given as to `observe`, and return it; nothing is stored."""
         number = None if stream is None else self._checks.stream(stream)
         return self._checks.piece(id, value, age, at, key, number)
 
-    def submit(self, requests: Sequence[BanditRequest], pieces_checked: bool = False) -> list[Answer]:
+    def submit(self, requests: Sequence[BanditRequest]) -> list[Answer]:
         """Make decisions, and store pieces, closings and arms, in one transaction and in this order.
 
         Return an answer for each request. This is for a program that collects the requests of many clients.
@@ -572,11 +577,9 @@ class Bandit:
             `Decide` (of `accrual.live.commit`), `NewPiece`, `CloseDecision`, `AddArm` and `RetireArm` (of
             `accrual.store.base`). Every `Decide` comes before any `AddArm` and `RetireArm`, because arms are
             chosen before anything of the transaction is stored.
-        pieces_checked : bool
-            Whether every piece comes from `piece`, so that it need not be checked again.
         """
-        checked = self._checks.requests(requests, pieces_checked)
-        return self._commits.submit(checked) if checked else []
+        checked = self._checks.requests(requests)
+        return self.queue.submit(checked) if checked else []
 
     def close_decision(self, id: int) -> bool:
         """Refuse further pieces of decision `id`; return False if it had been closed before.
@@ -586,7 +589,7 @@ class Bandit:
         on, and every arm would look worse than it is.
         """
         number = decision_number(id)
-        (answer,) = self._commits.submit((CloseDecision(number),))
+        (answer,) = self.queue.submit((CloseDecision(number),))
         if answer.status is Status.UNKNOWN:
             raise InputError(UNKNOWN_DECISION.format(id=id))
         return answer.status is Status.STORED
@@ -630,20 +633,21 @@ class Bandit:
         names = [arm.name for arm in self._store.arms(self._row.number)]
         if name not in names:
             raise unknown("arm", name, names)
-        self._commits.submit((RetireArm(names.index(name)),))
+        self.queue.submit((RetireArm(names.index(name)),))
 
     def state(self) -> BanditState:
         """Return what is known about every arm."""
-        return self._state_reader.state(self.name, self._name, self._view)
+        state = self._state_reader.state(self.name, self._name, self._view)
+        return replace(state, duplicates=self.queue.duplicates, behind=self.behind)
 
     def _view(self) -> LedgerView:
-        with self._commits.lock:
-            self._commits.recover()
+        with self.queue.lock:
+            self.queue.recover()
             return ledger_view(self._follower)
 
     def context_worth(self) -> ContextWorth:
         """Return what contexts are worth: reward per decision with and without, by closed decisions."""
-        with self._commits.lock:
+        with self.queue.lock:
             made, features = self._follower.ledger.decisions, self.features
         # This takes a while, so it holds no lock.
         return context_worth(self._store, self._row.number, self._config, features, made)
@@ -656,11 +660,11 @@ class Bandit:
 
     def check(self) -> None:
         """Raise `StoreError` if nothing can be stored now because the clock has leapt."""
-        self._commits.now()
+        self.queue.now()
 
     def catch_up(self) -> int:
         """Fold what other workers have written since; return how many events that was."""
-        return self._commits.catch_up()
+        return self.queue.catch_up()
 
     def follow(self) -> None:
         """Begin to fold what other workers write, as they write it, in one thread for all bandits of a store.
@@ -690,7 +694,7 @@ class Bandit:
 
         In a forked process, do nothing.
         """
-        if self._commits.forked:
+        if self.queue.forked:
             return
         if self._following is not None:
             thread, own = self._following
@@ -698,11 +702,11 @@ class Bandit:
         try:
             if keep:
                 with suppress(StoreError):  # all events are stored; only the next start takes longer
-                    with self._commits.lock:
+                    with self.queue.lock:
                         self._follower.save_snapshot(now=True)
                     self._state_reader.save_snapshot()
         finally:
-            with self._commits.lock:
+            with self.queue.lock:
                 if self._owned:
                     self._store.close()
 

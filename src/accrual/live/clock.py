@@ -66,7 +66,7 @@ class SteadyClock:
             if last - now > LEAP:
                 raise StoreError(
                     f"the last event of the log is {_span(last - now)} ahead of the clock, so one of them is "
-                    "wrong; correct the clock, or go back to before that event: accrual db recover --until"
+                    "wrong; correct the clock, or restore a backup from before that event"
                 )
             self._last = (now, elapsed)
             return now

@@ -1,7 +1,8 @@
 """Group commit: calls that come while a transaction is under way share the next transaction.
 
-There is no thread for it. A caller joins the queue. The first in the queue leads: it stores all requests of
-the queue in one transaction, and sets the answers of all callers.
+There is no thread for it. A call joins the queue. The first in the queue leads: its thread stores the
+requests of the queue in one transaction, and sets the answers of all calls. A program with an event loop puts
+calls into the same queue and leads in a thread of its own.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import math
 import os
 import secrets
 import threading
+import time
 import zlib
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +26,7 @@ from accrual.live.contexts import numbers_of
 from accrual.live.kernels import CLOSED, FIRST, OVER
 from accrual.live.ledger import NO_ARM, Ledger
 from accrual.live.log_follower import LogFollower
-from accrual.live.watch import Guardrail
+from accrual.live.watch import Watcher
 from accrual.store.base import (
     Answer,
     NewDecisions,
@@ -44,28 +46,59 @@ class Decide(NamedTuple):
 
     n: int = 1
     key: str | None = None
-    contexts: tuple[bytes, ...] | None = None  # one for each decision, as `Bandit.stored_contexts` makes them
+    contexts: tuple[bytes, ...] | None = None  # one for each decision, as `Bandit.choice` makes them
 
 
 BanditRequest = StoreRequest | Decide
 
+_TOGETHER = 4_000  # decisions and pieces in one transaction, unless the first call alone has more
 
-class _Caller:
-    """A call that waits for its answers."""
 
-    __slots__ = ("answers", "choices", "error", "ready", "requests")
+class Call:
+    """A call that waits for its answers.
 
-    def __init__(self, requests: Sequence[BanditRequest], choices: int) -> None:
+    Parameters
+    ----------
+    requests : sequence
+        Requests that have been checked.
+    wake : callable
+        Called from any thread when the call is done, or when it is to lead: then someone must call
+        `CommitQueue.lead`.
+    """
+
+    __slots__ = ("answers", "choices", "error", "requests", "size", "wake")
+
+    def __init__(self, requests: Sequence[BanditRequest], wake: Callable[[], object]) -> None:
         self.requests = requests
-        self.choices = choices
-        self.ready = threading.Lock()  # released when there are answers, or when this call is to lead
-        self.ready.acquire()
+        self.wake = wake
+        decided = [request.n for request in requests if isinstance(request, Decide)]
+        self.choices = sum(decided)
+        self.size = len(requests) - len(decided) + self.choices  # decisions, pieces and the rest
         self.answers: list[Answer] | None = None
         self.error: Exception | None = None
 
+    @property
+    def done(self) -> bool:
+        """Whether there are answers, or an error in their place."""
+        return self.answers is not None or self.error is not None
 
-class Commits:
-    """The way into a store's log, and from there into the ledger.
+    def result(self) -> list[Answer]:
+        """Return the answers, or raise the error."""
+        error, self.error = self.error, None
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error  # its traceback has this frame: the cycle would keep all that the frame refers to
+        assert self.answers is not None
+        return self.answers
+
+
+Observer = Callable[[float, list[Call], BaseException | None], None]  # seconds, calls, and why it failed
+
+
+class CommitQueue:
+    """The queue of a bandit's writes: the way into the store's log, and from there into the ledger.
 
     Parameters
     ----------
@@ -103,12 +136,14 @@ class Commits:
         self._skew = skew
         self._salt = salt
         self._monitor = monitor
-        self._queue: list[_Caller] = []
-        self._leader: _Caller | None = None  # the caller that is committing, or about to
+        self._queue: list[Call] = []
+        self._leader: Call | None = None  # the call that is committing, or about to
         self._gate = threading.Lock()  # held while the queue or the leader changes
         self._up_to_date = True  # False if the ledger may be behind the log, after a failure
         self._lock = threading.RLock()
         self._process = os.getpid()
+        self.observer: Observer | None = None  # called after every transaction
+        self.duplicates = 0  # requests that had been stored before
 
     @property
     def forked(self) -> bool:
@@ -117,70 +152,80 @@ class Commits:
 
     @property
     def lock(self) -> threading.RLock:
-        """The lock that is held while the log is written or the ledger is read.
+        """The lock that is held while the log is written or the ledger is read."""
+        self.refuse_if_forked()
+        return self._lock
 
-        A forked process is refused before it waits for a thread that it does not have. The store belongs to
-        the parent process, and the ledgers of the two processes would differ without anyone noticing.
+    def refuse_if_forked(self) -> None:
+        """Refuse a forked process before it waits for a thread that it does not have.
+
+        The store belongs to the parent process, and the ledgers of the two processes would differ without
+        anyone noticing.
         """
         if self.forked:
             raise InputError(
                 "this bandit was opened before this process was forked, and belongs to the parent process; "
                 "open one here, after the fork"
             )
-        return self._lock
 
     def submit(self, requests: Sequence[BanditRequest]) -> list[Answer]:
         """Store requests, and return an answer for each; all are durable when this returns."""
-        lock = self.lock
-        choices = sum([request.n for request in requests if isinstance(request, Decide)])
-        caller = _Caller(requests, choices)
-        with self._gate:
-            self._queue.append(caller)
-            if self._leader is None:
-                self._leader = caller
+        ready = threading.Lock()
+        ready.acquire()
+        call = Call(requests, ready.release)
         try:
-            if self._leader is not caller:
-                caller.ready.acquire()
-            if self._leader is caller:
-                self._lead(caller, lock)
+            if not self.join(call):
+                ready.acquire()
+            if not call.done:
+                self.lead()
         except BaseException:
-            self._abandon(caller)
+            self._abandon(call)
             raise
-        error, caller.error = caller.error, None
-        if error is not None:
-            try:
-                raise error
-            finally:
-                del error  # its traceback has this frame: the cycle would keep all that the frame refers to
-        assert caller.answers is not None
-        return caller.answers
+        return call.result()
 
-    def _lead(self, leader: _Caller, lock: threading.RLock) -> None:
-        """Commit for all callers in the queue; then let the first that has come since lead."""
-        callers: list[_Caller] = []
-        with lock:
+    def join(self, call: Call) -> bool:
+        """Put a call into the queue; return whether it leads: then someone must call `lead`."""
+        self.refuse_if_forked()
+        with self._gate:
+            self._queue.append(call)
+            if self._leader is None:
+                self._leader = call
+            return self._leader is call
+
+    def lead(self) -> None:
+        """Commit for the calls of the queue; then let the first that has come since lead."""
+        calls: list[Call] = []
+        with self.lock:
             try:
                 with self._gate:
-                    callers, self._queue = self._queue, []
-                self._commit(callers)
+                    calls = self._take_calls()
+                self._commit(calls)
             finally:
                 with self._gate:
                     self._choose_leader()
-                for caller in callers:
-                    if caller is not leader:
-                        caller.ready.release()
+                for call in calls:
+                    call.wake()
+
+    def _take_calls(self) -> list[Call]:
+        """Take the calls of the next transaction out of the queue, up to a limit that keeps it short."""
+        count = place = 0
+        while place < len(self._queue) and count < _TOGETHER:
+            count += self._queue[place].size
+            place += 1
+        calls, self._queue = self._queue[:place], self._queue[place:]
+        return calls
 
     def _choose_leader(self) -> None:
         self._leader = self._queue[0] if self._queue else None
         if self._leader is not None:
-            self._leader.ready.release()
+            self._leader.wake()
 
-    def _abandon(self, caller: _Caller) -> None:
-        """Take a caller that was interrupted out of the queue, so that no other caller waits for it."""
+    def _abandon(self, call: Call) -> None:
+        """Take a call that was interrupted out of the queue, so that no other call waits for it."""
         with self._gate:
-            if caller in self._queue:
-                self._queue.remove(caller)
-                if self._leader is caller:
+            if call in self._queue:
+                self._queue.remove(call)
+                if self._leader is call:
                     self._choose_leader()
 
     def decide(self, n: int, contexts: tuple[bytes, ...] | None = None) -> Answer:
@@ -268,37 +313,41 @@ class Commits:
         with self.lock:
             return self._follower.catch_up()
 
-    def _commit(self, callers: list[_Caller]) -> None:
+    def _commit(self, calls: list[Call]) -> None:
+        begin = time.perf_counter()
+        failure: BaseException | None = None
         try:
-            self._serve(callers)
+            self._serve(calls)
         except BaseException as error:
+            failure = error
             self._up_to_date = False
-            for caller in callers:
-                if caller.answers is None:
-                    alone = isinstance(error, Exception) and len(callers) == 1
-                    caller.error = error if alone else _copy_of(error)  # type: ignore[assignment]
+            for call in calls:
+                if call.answers is None:
+                    alone = isinstance(error, Exception) and len(calls) == 1
+                    call.error = error if alone else _copy_of(error)  # type: ignore[assignment]
             if not isinstance(error, Exception):  # this thread alone was interrupted, by Ctrl-C for example
                 raise
+        if self.observer is not None:
+            self.observer(time.perf_counter() - begin, calls, failure)
+        del failure  # its traceback has this frame: the cycle would keep the bandit in memory
         self._save_snapshot()
 
-    def _serve(self, callers: list[_Caller]) -> None:
+    def _serve(self, calls: list[Call]) -> None:
         follower = self._follower
         self.recover()
         now = self.now()
         ledger = follower.ledger
-        deciding = [
-            request for caller in callers for request in caller.requests if isinstance(request, Decide)
-        ]
+        deciding = [request for call in calls for request in call.requests if isinstance(request, Decide)]
         before = iter(made_before := self._made_before(deciding))
         new = [request for request, was in zip(deciding, made_before, strict=True) if not was]
         wanted = sum([request.n for request in new])
         choices: list[int] = []
         chances: tuple[float, ...] = ()
         if deciding and not ledger.arms.in_play:
-            for caller in callers:
-                if caller.choices:
-                    caller.error = InputError(NO_ARM)
-            callers = [caller for caller in callers if not caller.choices]
+            for call in calls:
+                if call.choices:
+                    call.error = InputError(NO_ARM)
+            calls = [call for call in calls if not call.choices]
         elif wanted:
             time = ledger.decisions + 1.0 if self._step else max(now, ledger.now)
             contexts = self._context_rows(
@@ -308,11 +357,11 @@ class Commits:
             chances = ledger.propensities(wanted)
         items: list[StoreRequest] = []
         first = 0
-        for caller in callers:
-            if not caller.choices:
-                items += caller.requests  # type: ignore[arg-type]
+        for call in calls:
+            if not call.choices:
+                items += call.requests  # type: ignore[arg-type]
                 continue
-            for request in caller.requests:
+            for request in call.requests:
                 if not isinstance(request, Decide):
                     items.append(request)
                     continue
@@ -330,26 +379,25 @@ class Commits:
                 )
         answers = self._store.append(self._bandit, items, now, self._skew)
         done = 0
-        for caller in callers:
-            caller.answers = answers[done : done + len(caller.requests)]
-            done += len(caller.requests)
+        for call in calls:
+            call.answers = answers[done : done + len(call.requests)]
+            done += len(call.requests)
+        self.duplicates += sum([answer.status is Status.AGAIN for answer in answers])
         follower.fold_answers(items, answers)
         if np.count_nonzero(follower.ledger.arms.above):  # four times as fast as any()
-            for caller in callers:
-                add_cap_warnings(follower.ledger, caller.requests, caller.answers or [])
+            for call in calls:
+                add_cap_warnings(follower.ledger, call.requests, call.answers or [])
         self._retire_worse()
 
     def _retire_worse(self) -> None:
-        """Retire the arms that guardrails have found worse; if that fails, the next commit tries again."""
+        """Retire the arms that watchers want retired; if that fails, the next commit tries again."""
         retiring = self._monitor.retirements(self._follower.ledger)
         if retiring:
             try:
                 answers = self._store.append(self._bandit, retiring, self.now(), self._skew)
             except StoreError as error:
                 self._up_to_date = False
-                log.warning(
-                    "arms that a guardrail found worse could not be retired", extra={"error": str(error)}
-                )
+                log.warning("arms that were found worse could not be retired", extra={"error": str(error)})
             else:
                 self._follower.fold_answers(retiring, answers)
 
@@ -362,7 +410,7 @@ class Commits:
 
 
 def _copy_of(error: BaseException) -> Exception:
-    """Return an error for one caller: raising writes a traceback into it, so callers cannot share one."""
+    """Return an error for one call: raising writes a traceback into it, so calls cannot share one."""
     if isinstance(error, InputError | StoreError):
         return type(error)(*error.args)
     return StoreError(f"the commit that this was part of failed: {error!r}")
@@ -379,75 +427,48 @@ def salt_of(name: str, shared: bool) -> int:
 
 
 class ArmMonitor:
-    """Logs arms that guardrails have found worse, and arms that no longer pay as they did.
+    """Logs what a ledger's watchers find about arms, and retires the arms that a watcher wants retired.
 
-    A guardrail may also ask to retire an arm. All workers that share a bandit fold the same log and find the
-    same; the first worker that retires an arm does so for all.
+    All workers that share a bandit fold the same log and find the same; the first worker that retires an arm
+    does so for all.
 
     Parameters
     ----------
     bandit : str
         Its name.
-    guardrails : sequence of (str, Guardrail)
     ledger : Ledger
         The bandit's. Earlier findings are not logged again.
     name_of : callable
         Returns an arm's name.
     """
 
-    def __init__(
-        self,
-        bandit: str,
-        guardrails: Sequence[tuple[str, Guardrail]],
-        ledger: Ledger,
-        name_of: Callable[[int], str],
-    ) -> None:
+    def __init__(self, bandit: str, ledger: Ledger, name_of: Callable[[int], str]) -> None:
         self._bandit = bandit
-        self._guardrails = guardrails
         self._name_of = name_of
-        self._worse = ledger.guards.worse != 0
-        self._changed = ledger.alarms.raised != 0
-
-    def _log_changed(self, ledger: Ledger) -> None:
-        """Log the arms whose alarm is new: they no longer pay as they did."""
-        alarms, known = ledger.alarms, self._changed
-        self._changed = alarms.raised != 0
-        new = self._changed.copy()
-        new[: len(known)] &= ~known
-        for arm in np.flatnonzero(new).tolist():
-            lately, before = alarms.found[arm].tolist()
-            log.warning(
-                "an arm no longer pays as it did",
-                extra={
-                    "bandit": self._bandit, "arm": self._name_of(arm), "before": before, "lately": lately,
-                    "decision": int(alarms.raised[arm]) - 1,
-                },
-            )  # fmt: skip
+        self._found = [
+            watcher.found(arrays) != 0
+            for watcher, arrays in zip(ledger.watchers, ledger.watched, strict=True)
+        ]
 
     def retirements(self, ledger: Ledger) -> list[RetireArm]:
         """Log what is new, and return the retirements that are due. At least one arm stays in play."""
-        if np.count_nonzero(ledger.alarms.raised):
-            self._log_changed(ledger)
-        worse = ledger.guards.worse
-        if not np.count_nonzero(worse):  # the common case
-            return []
-        found, known = worse != 0, self._worse
-        self._worse = found
+        in_play, due = ledger.arms.in_play, set[int]()
+        for number, (watcher, arrays) in enumerate(zip(ledger.watchers, ledger.watched, strict=True)):
+            if np.count_nonzero(watcher.found(arrays)):  # seldom
+                self._log_new(number, watcher, arrays)
+                due.update(np.flatnonzero(watcher.retiring(arrays)).tolist())
+        return [RetireArm(arm) for arm in in_play if arm in due][: len(in_play) - 1] if due else []
+
+    def _log_new(self, number: int, watcher: Watcher, arrays: Any) -> None:
+        """Log what a watcher has found that it had not found before."""
+        found, known = watcher.found(arrays) != 0, self._found[number]
+        self._found[number] = found
         new = found.copy()
-        new[:, : known.shape[1]] &= ~known
-        for number, arm in np.argwhere(new).tolist():
-            name, rail = self._guardrails[number]
-            log.warning(
-                "a guardrail has found an arm worse",
-                extra={
-                    "bandit": self._bandit, "guardrail": name, "arm": self._name_of(arm),
-                    "margin": rail.margin, "action": rail.action,
-                    "closed_decisions": int(worse[number, arm]),
-                },
-            )  # fmt: skip
-        strict = [rail.action == "retire" for _, rail in self._guardrails]
-        due = [arm for arm in ledger.arms.in_play if found[strict, arm].any()]
-        return [RetireArm(arm) for arm in due[: len(ledger.arms.in_play) - 1]]
+        new[..., : known.shape[-1]] &= ~known
+        for place in np.argwhere(new).tolist():
+            message, fields = watcher.log_line(arrays, place)
+            arm = self._name_of(place[-1])
+            log.warning(message, extra={"bandit": self._bandit, "arm": arm, **fields})
 
 
 _ABOVE = (

@@ -19,7 +19,7 @@ from accrual.core.random import RUN_MOST, SEED_MOST
 from accrual.live.archive import refuse_archived
 from accrual.live.contexts import AboutArms, about_of_each
 from accrual.live.ledger import Ledger
-from accrual.live.watch import GUARDRAILS_MOST, Guardrail, checked_guardrail
+from accrual.live.watch import GUARDRAILS_MOST, Guardrail, checked_guardrail, watchers_of
 from accrual.policies.age_prior import AgePrior
 from accrual.policies.base import Policy, as_policy
 from accrual.policies.catalog import DEFAULT, DEFAULT_WITH_FEATURES, parse, policy_text
@@ -159,8 +159,8 @@ class Config(NamedTuple):
             limits=self.limits,
             allow_negative=self.allow_negative,
             features=self.features if policy is self.policy else None,
-            guardrails=[guardrail for _, guardrail in self.guardrails],
-            imported=self.imported,
+            streams=len(self.guardrails),
+            watchers=watchers_of(policy.contextual, self.imported, self.guardrails),
             about=about,
         )
 
@@ -480,7 +480,7 @@ def window_text(rounds: bool, length: float) -> str:
 
 
 def name_of(what: str, name: Any) -> str:
-    """Return a name or a key; raise an error if there is a database that would not take it."""
+    """Return a name; raise an error if there is a database that would not take it."""
     if isinstance(name, str) and 0 < len(name) <= NAME_MOST and "\0" not in name:
         if name.isascii():  # other text may hold a lone surrogate, which no database takes
             return name
@@ -490,7 +490,7 @@ def name_of(what: str, name: Any) -> str:
         except UnicodeEncodeError:
             pass
     shown = repr(name) if not isinstance(name, str) or len(name) < 40 else f"{len(name)} characters"
-    raise InputError(f"the name or key of {what} must be text of 1 to {NAME_MOST} characters, not {shown}")
+    raise InputError(f"the name of {what} must be text of 1 to {NAME_MOST} characters, not {shown}")
 
 
 def unit_of(unit: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -127,7 +128,8 @@ BOUNDS = Bounds(decisions=50_000, events=1_000_000)
 _WORK_MOST = 5_000_000  # arms x width**3: about how long it takes to fit the models
 
 
-class ContextWorth(NamedTuple):
+@dataclass(frozen=True)
+class ContextWorth:
     """What contexts are worth to a bandit.
 
     The estimate uses closed decisions and their propensities. A linear model is fitted to earlier decisions
@@ -138,8 +140,10 @@ class ContextWorth(NamedTuple):
     ----------
     more : Interval or None
         How much more a decision pays if its arm is chosen by context; None if it cannot be told.
-    with_contexts, without : Interval or None
-        What a decision pays if its arm is chosen by context; and if all get the one arm that pays best.
+    with_contexts : Interval or None
+        What a decision pays if its arm is chosen by context.
+    without : Interval or None
+        What a decision pays if every decision gets the one arm that pays best.
     single : str
         The one arm that pays best; several arms if that changed in the course of the decisions.
     winners : tuple of Winner

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
 
 from accrual.core.errors import InputError
+from accrual.core.features import FeatureValue
 from accrual.live.contexts import numbers_of
 from accrual.live.estimate import estimate, shared_spread
 from accrual.live.log_follower import LogFollower
@@ -19,26 +20,53 @@ from accrual.store.base import Store
 from accrual.store.events import DecisionRow
 
 
-class Reason(NamedTuple):
-    """An arm's index when the decision was made."""
+@dataclass(frozen=True)
+class Reason:
+    """What the policy knew of an arm in play when it made a decision.
+
+    Attributes
+    ----------
+    index : float or None
+        The policy chooses the arm with the largest index. None if nothing was known about the arm.
+    terms : dict of str to float
+        What the index is made of, as the policy names it.
+    estimate : float or None
+        As in the state, at that moment; None while nothing was known, and unless the policy's name begins
+        with Age.
+    """
 
     arm: str
-    value: float | None  # its index: the largest is chosen; None if nothing was known about the arm
-    terms: dict[str, float]  # the terms of the index, as the policy names them
-    estimate: float | None  # as in `ArmState`; None while nothing is known, and for policies without ages
+    index: float | None
+    terms: dict[str, float]
+    estimate: float | None
 
 
-class Explanation(NamedTuple):
-    """A decision, and the index of every arm in play when it was made."""
+@dataclass(frozen=True)
+class Explanation:
+    """Why a decision chose its arm.
+
+    Attributes
+    ----------
+    at : float
+        The round, or the time in seconds since 1970.
+    propensity : float or None
+        The probability with which the arm was chosen; None without a floor.
+    first : bool
+        Whether the arm was chosen because nothing was known about it yet.
+    exact : bool
+        Whether the state, computed again from the log, gives the same choice.
+    context : dict of str to value
+        The decision's context; empty for a bandit without features.
+    """
 
     id: int
     arm: str
     at: float
-    propensity: float | None  # the probability with which its arm was chosen; None without a floor
-    first: bool  # whether it was this arm's turn, because nothing was known about it
+    propensity: float | None
+    first: bool
     reasons: list[Reason]
-    exact: bool  # whether a fold of the log up to there gives the same choice
-    context: dict[str, Any] = {}  # noqa: RUF012  (empty for a bandit without features)
+    exact: bool
+    context: dict[str, FeatureValue] = field(default_factory=dict)
 
 
 def decision_to_explain(store: Store, bandit: int, id: int, imported: int) -> DecisionRow:

@@ -27,14 +27,10 @@ from accrual.live.kernels import (
     NEXT,
     OF_ARM,
     RECENT,
-    RINGS,
     SHUT,
     USED,
     Kernels,
     KernelState,
-    OpenSums,
-    Pending,
-    Queues,
     Rules,
     close,
     compile_kernels,
@@ -45,18 +41,8 @@ from accrual.live.kernels import (
     with_arms,
     with_room,
 )
-from accrual.live.watch import (
-    Alarms,
-    Evidence,
-    Guardrail,
-    Guards,
-    comparison_error,
-    no_alarms,
-    no_evidence,
-    no_guards,
-)
-from accrual.live.watch import with_arms as alarms_with_arms
-from accrual.policies.base import Policy, lost_index, no_amended, positive
+from accrual.live.watch import NEVER, Comparison, Watcher, watchers_of
+from accrual.policies.base import Policy, is_numbered, lost_index, no_amended, positive
 from accrual.policies.contexts import params_of
 from accrual.policies.floor import Limits
 from accrual.store.events import Events, Kind
@@ -104,10 +90,10 @@ class Ledger:
         Whether a total may be below 0, down to the cap's negative.
     features : Features, optional
         The features of contexts. Without features, a policy that chooses by contexts gets a constant.
-    guardrails : sequence of Guardrail, optional
-        Limits on other streams of pieces, which the policy does not get.
-    imported : int
-        How many of the first decisions come from an old log.
+    streams : int
+        How many streams of pieces there are beside the reward; the policy does not get them.
+    watchers : sequence of Watcher, optional
+        What watches finished decisions; the alarm and the verdict unless given.
     about : AboutArms, optional
         What is known about the arms, for a policy that uses it.
 
@@ -148,8 +134,8 @@ class Ledger:
         limits: Limits = Limits(),  # noqa: B008  (it cannot change)
         allow_negative: bool = False,
         features: Features | None = None,
-        guardrails: Sequence[Guardrail] = (),
-        imported: int = 0,
+        streams: int = 0,
+        watchers: Sequence[Watcher] | None = None,
         about: AboutArms | None = None,
     ) -> None:
         if policy.feedback == "groups" and policy.functions.amended is no_amended:
@@ -165,9 +151,9 @@ class Ledger:
         self.edges: Floats = np.where(edges == self.window, self.span, edges * (self.span / self.window))
         self._edges = group_ends(edges, self.window, self.span)
         self._ends = self._edges if len(edges) else np.array([self.span])
-        self.guardrails = tuple(guardrails)
+        self.streams = streams
         self.pending_decisions = none_pending(
-            len(self.arms), len(edges), len(self._ends), self.context_encoder.width, len(self.guardrails)
+            len(self.arms), len(edges), len(self._ends), self.context_encoder.width, streams
         )
         self.decisions = 0
         self.now = -math.inf
@@ -177,13 +163,17 @@ class Ledger:
         self._trial_pending = no_trial_pending(len(self._ends), 256)
         self.params = self._params(self.arms.caps, self.arms.about)
         self.statistics = statistics_of(policy, policy.stats(self.params), len(self.arms))
-        watched = 0 if policy.contextual else len(self.arms)
-        self.alarms = no_alarms(watched, watched, imported)
+        self.watchers = tuple(watchers_of(policy.contextual) if watchers is None else watchers)
         self._judging = True
-        self._begin_comparison()
+        self.watched: tuple[Any, ...] = ()  # for each watcher, its arrays
+        self._start_watchers()
         self.kernels = BoundKernels(
             compile_kernels(
-                policy.functions, policy.feedback, policy.contextual, bool(policy.learning_fields)
+                policy.functions,
+                policy.feedback,
+                policy.contextual,
+                is_numbered(self.statistics.stats),
+                tuple((watcher.see, watcher.in_order) for watcher in self.watchers),
             )
         )
         self._bind()
@@ -428,46 +418,38 @@ class Ledger:
         """
         own = self.span if window is None else window
         self.params = self.check_arm(cap, own, about)
-        self.arms.add(cap, own, about)
+        self.arms.add(cap, own, about, position)
         self.statistics = statistics_of(
             self.policy, self.policy.grow(self.stats, self.params), len(self.arms)
         )
-        if not self.policy.contextual:
-            self.alarms = alarms_with_arms(self.alarms, self.arms.founding, len(self.arms))
         self.pending_decisions = with_arms(self.pending_decisions, len(self.arms))
-        self._begin_comparison(position, (self.evidence, self.guards))
+        comparison = self._comparison()
+        self.watched = tuple(
+            watcher.with_arm(arrays, comparison)
+            for watcher, arrays in zip(self.watchers, self.watched, strict=True)
+        )
         self._bind()
         return len(self.arms) - 1
 
-    def _begin_comparison(self, known: int = 0, last: tuple[Evidence, Guards] | None = None) -> None:
-        """Compare the arms that there are now, over the same decisions, from the next decision on.
+    def _comparison(self) -> Comparison:
+        """Return the arms that there are now, to be compared over the same decisions from the next one on."""
+        arms = self.arms
+        return Comparison(
+            caps=arms.caps,
+            least=np.where(arms.playing, self.limits.shares(arms.playing).least, np.nan),
+            founding=arms.founding,
+            lowest=-1.0 if self._allow_negative else 0.0,
+            first=int(self.pending_decisions.counts[NEXT]) if self._judging else NEVER,
+        )
 
-        A decision counts only if the worker that made it had read the log up to `known`, and knew all arms.
-        The findings of the `last` comparison stay, each with its range of decisions. Each
-        comparison spends its own part of the error.
-        """
-        arms, first = self.arms, int(self.pending_decisions.counts[NEXT])
-        limits, guardrails = (self.limits, self.guardrails) if self._judging else (Limits(), ())
-        error = comparison_error(len(arms) - arms.founding)
-        least = np.where(arms.playing, limits.shares(arms.playing).least, np.nan)
-        sign = -1.0 if self._allow_negative else 0.0
-        ranges = np.stack([sign * arms.caps, arms.caps], axis=1)
-        self.evidence = no_evidence(ranges, least, error, first, known)
-        guarded = [(sign * guardrail.cap, guardrail.cap) for guardrail in guardrails]
-        margins = [guardrail.margin for guardrail in guardrails]
-        self.guards = no_guards(guarded, margins, least, error, first, known)
-        if last is not None:
-            evidence, guards = last
-            had = len(evidence.beaten)
-            self.evidence.beaten[:had, :had] = evidence.beaten
-            self.evidence.spans[:had, :had] = evidence.spans
-            self.guards.worse[:, :had] = guards.worse
-            self.guards.spans[:, :had] = guards.spans
+    def _start_watchers(self) -> None:
+        comparison = self._comparison()
+        self.watched = tuple(watcher.start(comparison) for watcher in self.watchers)
 
     def only_choose(self) -> None:
-        """Stop judging arms, which takes time for every pair of arms. Choices do not depend on it."""
+        """Show no more decisions to the watchers, which takes time. Choices do not depend on it."""
         self._judging = False
-        self._begin_comparison()
+        self._start_watchers()
         self._bind()
 
     def check_arm(self, cap: float, window: float, about: bytes | None = None) -> Any:
@@ -485,53 +467,42 @@ class Ledger:
         self.arms.retire(arm)
         self._bind()
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the fold of the events as arrays, by name. Nothing is copied."""
-        pending = self.pending_decisions
+    def arrays(self, watched: bool = True) -> dict[str, npt.NDArray[Any]]:
+        """Return the fold of the events as arrays, by name. Nothing is copied.
+
+        Without `watched` the arrays of the watchers are left out; only a ledger that has been told to
+        `only_choose` can go on from these.
+        """
+        names = [watcher.name for watcher in self.watchers] if watched else []
         return {
             **self.arms.arrays(),
             "now": np.array([self.now]),
-            "counts": pending.counts,
-            "where": pending.where,
-            "paid": pending.paid,
-            "contexts": pending.contexts,
             "oddities": self.context_encoder.oddities,
-            **{name: getattr(pending, name) for name in RINGS},
-            **{f"evidence.{name}": array for name, array in self.evidence._asdict().items()},
-            **{f"guards.{name}": array for name, array in self.guards.evidence._asdict().items()},
-            "guards.margins": self.guards.margins,
-            "guards.worse": self.guards.worse,
-            "guards.worse_spans": self.guards.spans,
-            **{f"alarms.{name}": array for name, array in self.alarms._asdict().items()},
-            **{f"queues.{name}": array for name, array in pending.queues._asdict().items()},
-            **{f"open.{name}": array for name, array in pending.sums._asdict().items()},
-            **{f"stats.{name}": array for name, array in self.stats._asdict().items()},
+            **named_arrays("pending", self.pending_decisions),
+            **named_arrays("stats", self.stats),
+            **{
+                name: array
+                for own, arrays in zip(names, self.watched, strict=False)
+                for name, array in named_arrays(own, arrays).items()
+            },
         }
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on from the `arrays` of another ledger with the same policy and window."""
         self.arms.restore(arrays)
         self.now = float(arrays["now"][0])
-        self.pending_decisions = Pending(
-            queues=_restored(Queues, arrays, "queues"),
-            sums=_restored(OpenSums, arrays, "open"),
-            **{name: arrays[name].copy() for name in ("counts", "where", "paid", "contexts", *RINGS)},
-        )
+        self.pending_decisions = _restored("pending", self.pending_decisions, arrays)
         if self._judging:
-            self.evidence = _restored(Evidence, arrays, "evidence")
-            self.guards = Guards(
-                evidence=_restored(Evidence, arrays, "guards"),
-                margins=arrays["guards.margins"].copy(),
-                worse=arrays["guards.worse"].copy(),
-                spans=arrays["guards.worse_spans"].copy(),
+            self.watched = tuple(
+                _restored(watcher.name, old, arrays)
+                for watcher, old in zip(self.watchers, self.watched, strict=True)
             )
         else:
-            self._begin_comparison()
-        self.alarms = _restored(Alarms, arrays, "alarms")
+            self._start_watchers()
         self.context_encoder.restore(arrays["oddities"])
         self.decisions = int(self.pending_decisions.counts[NEXT])
         self.params = self._params(self.arms.caps, self.arms.about)
-        stats = type(self.stats)(*(arrays[f"stats.{name}"] for name in self.stats._fields))
+        stats = _restored("stats", self.stats, arrays)
         self.statistics = statistics_of(self.policy, stats, len(self.arms))
         self._bind()
 
@@ -549,6 +520,7 @@ class Ledger:
             seed=self.seed,
             founding=arms.founding,
             caps=arms.caps,
+            known=int(arms.known[0]),
             floored=self._floored,
             shares=self.limits.shares(arms.playing),
         )
@@ -565,9 +537,7 @@ class Ledger:
                 first_news=arms.first_news,
                 observed=arms.observed,
                 above=arms.above,
-                evidence=self.evidence,
-                guards=self.guards,
-                alarms=self.alarms,
+                watched=self.watched,
                 recent=arms.recent,
                 trial_first_news=np.full(len(arms), np.inf),
                 trial_pending=self._trial_pending,
@@ -576,9 +546,20 @@ class Ledger:
         )
 
 
-def _restored(kind: Any, arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> Any:
-    """Return a named tuple of copies of the arrays whose names begin with a prefix."""
-    return kind._make(arrays[f"{prefix}.{name}"].copy() for name in kind._fields)
+def named_arrays(name: str, arrays: Any) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of a named tuple, and of the named tuples in it, by names that begin with `name`."""
+    if not isinstance(arrays, tuple):
+        return {name: arrays}
+    fields = zip(arrays._fields, arrays, strict=True)  # type: ignore[attr-defined]
+    return {key: array for own, part in fields for key, array in named_arrays(f"{name}.{own}", part).items()}
+
+
+def _restored(name: str, like: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
+    """Return a named tuple as `like` is, of copies of the arrays that `named_arrays` named."""
+    if not isinstance(like, tuple):
+        return arrays[name].copy()
+    fields = zip(like._fields, like, strict=True)  # type: ignore[attr-defined]
+    return type(like)(*[_restored(f"{name}.{own}", part, arrays) for own, part in fields])
 
 
 def later(last: float, now: float) -> float:
@@ -603,7 +584,7 @@ def existing_decision(made: int, id: int) -> int:
 # The largest value of a piece, in caps. Sums have sixteen digits: if a piece of this size is taken back
 # later, the sum of the other pieces is still right to a ten-millionth of the cap.
 VALUE_MOST = 1e9
-_ARRAYS = ("caps", "windows", "about", "playing", "observed", "above", "recent", "first_news")
+_ARRAYS = ("caps", "windows", "about", "playing", "observed", "above", "recent", "first_news", "known")
 
 
 class ArmTable:
@@ -637,6 +618,8 @@ class ArmTable:
         When each arm's first decision finishes its first group; infinite before that decision.
     recent : ndarray of int
         The arms of the last 1,000 decisions: the arm of decision `id` is at ``id % 1000``.
+    known : ndarray of int
+        One number: the position in the log that a worker must have read to know all arms.
     founding : int
         How many arms there were at the start; arms with higher numbers were added later.
     in_play : list of int
@@ -672,6 +655,7 @@ class ArmTable:
         self.above = np.zeros(len(caps), np.int64)
         self.first_news = np.full(len(caps), np.inf)
         self.recent = np.zeros(RECENT, np.int64)
+        self.known = np.zeros(1, np.int64)
         self._derive()
 
     def _derive(self) -> None:
@@ -699,8 +683,8 @@ class ArmTable:
         row = np.zeros((1, 0)) if self._about is None else self._about.encoded((stored,))
         return np.concatenate([self.about, row])
 
-    def add(self, cap: float, window: float, about: bytes | None = None) -> None:
-        """Add an arm whose cap and window have been checked."""
+    def add(self, cap: float, window: float, about: bytes | None, position: int) -> None:
+        """Add an arm, at a position of the log; its cap and window have been checked."""
         self.caps = np.append(self.caps, float(cap))
         self.windows = np.append(self.windows, float(window))
         self.about = self.about_with(about)
@@ -708,6 +692,7 @@ class ArmTable:
         self.observed = np.append(self.observed, 0.0)
         self.above = np.append(self.above, 0)
         self.first_news = np.append(self.first_news, np.inf)
+        self.known = np.array([position])
         self._derive()
 
     def retire(self, arm: int) -> None:
@@ -750,8 +735,9 @@ def statistics_of(policy: Policy, stats: Any, arms: int) -> Statistics:
     """Return statistics that start from a copy of `stats`."""
     own, memory = together(stats)
     choosing_bytes = len(memory)
-    if policy.learning_fields:
-        choosing_bytes = int(getattr(own, policy.learning_fields[0]).ctypes.data - memory.ctypes.data)
+    if policy.functions.hooks.learning_fields:
+        first = policy.functions.hooks.learning_fields[0]
+        choosing_bytes = int(getattr(own, first).ctypes.data - memory.ctypes.data)
     trial_stats, trial_memory = together(stats)
     return Statistics(
         stats=own,

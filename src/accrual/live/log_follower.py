@@ -160,11 +160,7 @@ class LogFollower:
         if self.position >= self._next_copy:
             last = self._copies[-1][0] if self._copies else self._start
             self._next_copy = self.position + _COPY_EVERY
-            arrays = {
-                name: array
-                for name, array in self.ledger.arrays().items()
-                if not name.startswith(("evidence.", "guards."))  # which `at` does not need
-            }
+            arrays = self.ledger.arrays(watched=False)  # `at` needs no watchers
             size = sum(array.nbytes for array in arrays.values())
             if size <= _COPY_MOST and self.position - last >= size // _BYTES_PER_EVENT:
                 self._copies.append((self.position, {name: array.copy() for name, array in arrays.items()}))
@@ -280,8 +276,7 @@ def check_events(ledger: Ledger, after: int, events: Events) -> None:
         "is of an unknown decision": of_decision & ((decision < 0) | (decision >= decisions)),
         "is of an unknown arm": (made | (kind == Kind.RETIRE_ARM)) & ((arm < 0) | (arm >= arms)),
         "is an arm out of order": added & (arm != arms),
-        "is of an unknown stream": (kind == Kind.PIECE)
-        & ((stream < REWARD) | (stream >= len(ledger.guardrails))),
+        "is of an unknown stream": (kind == Kind.PIECE) & ((stream < REWARD) | (stream >= ledger.streams)),
         "has an impossible value or age": ~np.isfinite(value) | ~np.isfinite(age) | ~(age >= 0),
         "has an impossible window": (made | added) & ~((window > 0) & (window <= ledger.span)),
         "has an impossible propensity": ~((propensity >= 0) & (propensity <= 1)),
@@ -302,12 +297,12 @@ def form_of(ledger: Ledger) -> str | None:
     if code is None:
         return None
     features = ledger.features
-    shown = "" if features is None else f" {features.written()}"
+    shown = repr(ledger.watchers)
+    if features is not None:
+        shown += f" {features.written()}"
     if ledger.arms.features is not None:
         shown += f" about {ledger.arms.features.written()}"
-    if ledger.guardrails:
-        shown += f" {ledger.guardrails!r}"
-    words = f"{ledger.policy!r} {ledger.window} {ledger.span!r} {ledger.limits!r} {code}{shown}"
+    words = f"{ledger.policy!r} {ledger.window} {ledger.span!r} {ledger.limits!r} {code} {shown}"
     return f"{_FORMAT}-{hashlib.sha256(words.encode()).hexdigest()[:32]}"
 
 

@@ -6,11 +6,12 @@ import math
 import operator
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from accrual.core.errors import InputError, unknown, whole
 from accrual.live.commit import BanditRequest, Decide
-from accrual.live.config import Config, cap_of, name_of
+from accrual.live.config import NAME_MOST, Config, cap_of, name_of
 from accrual.live.contexts import checked_about, checked_contexts, stored_contexts
 from accrual.live.ledger import VALUE_MOST, Decision
 from accrual.live.log_follower import LogFollower
@@ -18,6 +19,8 @@ from accrual.store.base import AddArm, CloseDecision, NewPiece, RetireArm, Statu
 
 ARMS_MOST = 1_000  # that a bandit can have by adding arms; with more, a state takes seconds
 DECISIONS_MOST = 100_000  # in one call
+TIME_MOST = 1e12  # an age or a time; in seconds some 31,700 years
+_ID_MOST = 2**53  # JSON can write every whole number up to this one
 UNKNOWN_DECISION = "no decision has the id {id!r}; nothing was stored"
 REFUSED_PIECES = {  # the message for each status of a refused piece
     Status.CONFLICT: "the key {key!r} was used for another piece of decision {id}; give this one its own",
@@ -55,12 +58,9 @@ class RequestChecks:
         self._read_names = read_names
         self._streams = {name: number for number, (name, _) in enumerate(config.guardrails)}
 
-    def requests(self, requests: Sequence[BanditRequest], pieces_checked: bool) -> list[BanditRequest]:
-        """Check what `Bandit.submit` takes; `pieces_checked` says whether every piece comes from `piece`."""
-        checked = [
-            request if pieces_checked and isinstance(request, NewPiece) else self._request(request)
-            for request in requests
-        ]
+    def requests(self, requests: Sequence[BanditRequest]) -> list[BanditRequest]:
+        """Check what `Bandit.submit` takes."""
+        checked = [self._request(request) for request in requests]
         if AddArm in set(map(type, checked)):
             self._check_number_of_arms(checked)
         if len(checked) > 1:
@@ -72,7 +72,7 @@ class RequestChecks:
             return self.piece(*request)
         if isinstance(request, Decide):
             if request.key is not None:
-                name_of("a decision", request.key)
+                check_key(request.key)
             n = whole("n", request.n, 1, DECISIONS_MOST)
             features, contexts = self._follower.ledger.features, request.contexts
             if contexts is None:
@@ -116,10 +116,12 @@ class RequestChecks:
         elif at is not None:
             if not is_finite(at):
                 raise InputError(f"a piece's time must be a finite number, not {at!r}")
+            if not 0 <= at <= TIME_MOST:
+                raise InputError(f"a piece's time must be from 0 to {TIME_MOST:g}, not {at!r}")
             at = float(at)
         if key is not None:
-            name_of("a piece", key)
-        number = decision if type(decision) is int else decision_number(decision)
+            check_key(key)
+        number = decision_number(decision)
         return NewPiece(number, float(value), age, at, key, stream)
 
     def stream(self, name: str) -> int:
@@ -161,19 +163,31 @@ def check_value(value: Any, largest: float, allow_negative: bool) -> None:
 
 
 def check_age(age: Any) -> None:
-    """Refuse a piece's age that is not a number or is negative."""
+    """Refuse a piece's age that is not a number, is negative or is beyond all times."""
     if not is_finite(age) or age < 0:
         raise InputError(f"a piece's age must be 0 or more, not {age!r}")
+    if age > TIME_MOST:
+        raise InputError(f"a piece's age must be at most {TIME_MOST:g}, not {age!r}")
+
+
+def check_key(key: Any) -> None:
+    """Refuse the key of a decision or a piece that a person could not read in a log."""
+    if not (isinstance(key, str) and 0 < len(key) <= NAME_MOST and key.isprintable()):
+        shown = f"{len(key)} characters" if isinstance(key, str) and len(key) > 40 else repr(key)
+        raise InputError(f"a key must be printable text of 1 to {NAME_MOST} characters, not {shown}")
 
 
 def decision_number(id: Any) -> int:
     """Return a decision's id as a plain number."""
+    if type(id) is int and 0 <= id <= _ID_MOST:  # the common case, fast
+        return id
     if isinstance(id, Decision):
         raise InputError(f"give the id of a decision, not the decision: {id.id}, not {id!r}")
-    try:
-        return operator.index(id)
-    except TypeError:
-        raise InputError(UNKNOWN_DECISION.format(id=id)) from None
+    with suppress(TypeError):
+        number = operator.index(id)
+        if 0 <= number <= _ID_MOST:
+            return number
+    raise InputError(UNKNOWN_DECISION.format(id=id))
 
 
 def _arm_number(arm: Any) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from accrual.core.arrays import Floats, Ints
-from accrual.core.features import BEYOND, MISSING, UNKNOWN, Features
+from accrual.core.features import BEYOND, MISSING, UNKNOWN, Features, FeatureValue
 from accrual.core.number_text import figure, notebook_html
 from accrual.live.config import Config
 from accrual.live.contexts import about_text
@@ -18,39 +19,50 @@ from accrual.live.estimate import Estimate, estimate, shared_spread
 from accrual.live.kernels import OLDEST, OpenSums
 from accrual.live.ledger import ArmTable
 from accrual.live.log_follower import LogFollower
-from accrual.live.watch import (
-    Alarms,
-    AlarmState,
-    Evidence,
-    GuardrailState,
-    Guards,
-    Pace,
-    Verdict,
-    alarm_state,
-    guardrail_states,
-    verdict,
-)
+from accrual.live.watch import AlarmState, GuardrailState, Pace, Verdict, Watcher
 from accrual.policies.age_cells import CellPolicy
 from accrual.policies.age_lin import READY, Stats
 from accrual.policies.catalog import DEFAULT
 from accrual.store.base import Store
 
 
-class LevelState(NamedTuple):
-    """What the policy expects of the arms in play at one level of a feature, averaged over the others."""
+@dataclass(frozen=True)
+class LevelState:
+    """What the policy expects of the arms in play at one level of a feature.
 
-    level: str  # for a number, one end of its range
-    expected: dict[str, float]  # by arm: what a decision pays in all; an estimate, with no interval
+    Attributes
+    ----------
+    level : str
+        For a number, one of the two ends of its range.
+    expected : dict of str to float
+        By arm, an estimate of what a decision pays in all, if the other features are as they are on average.
+    """
+
+    level: str
+    expected: dict[str, float]
 
 
-class FeatureState(NamedTuple):
-    """What is known about a feature."""
+@dataclass(frozen=True)
+class FeatureState:
+    """What is known about a feature.
+
+    Attributes
+    ----------
+    unknown : int
+        Decisions with a level that was not declared.
+    missing : int
+        Decisions without a value.
+    beyond : int
+        Decisions with a number out of range, which counts as the nearest end.
+    levels : list of LevelState
+        Empty while nothing is known, and for every policy but AgeLinTS.
+    """
 
     name: str
-    unknown: int  # decisions with a level that was not declared
-    missing: int  # decisions without a value
-    beyond: int  # decisions with a number out of range, which counts as the nearest end
-    levels: list[LevelState]  # empty while nothing is known, and for policies other than AgeLinTS
+    unknown: int
+    missing: int
+    beyond: int
+    levels: list[LevelState]
 
 
 def by_level(
@@ -106,21 +118,43 @@ def _levels(
 
 
 _SHOWN = 20  # arms of a state that a notebook shows
-_Arrays = TypeVar("_Arrays", bound=Any)  # a named tuple of arrays
+_Arrays = TypeVar("_Arrays")  # an array, or a tuple of them
 
 
-class ArmState(NamedTuple):
+@dataclass(frozen=True)
+class ArmState:
     """What is known about an arm from the pieces that have arrived.
 
-    `estimate` is what one decision pays on average by the age `reached`, the greatest age that a decision
-    has reached. Once a window has closed, this is the average total. It is a sum over ages: at each age, the
-    average pay of the decisions that have reached that age. If all decisions have closed, it is the plain
-    mean of their totals. The interval aims at 95 % and is a heuristic (docs/verdicts.md says what it covered
-    in tests); it is for one look at one arm, not for stopping a test (see docs/live.md). The estimate is
-    never cut off at the cap. The interval is cut off there, unless a decision has paid more than the cap.
+    The estimate is a sum over ages: at each age, the average pay of the decisions that have reached that age.
+    Once a window has closed, it is the average total; if all have closed, the plain mean of the totals. It
+    is never cut off at the cap. The interval is cut off there, unless a decision has paid more than the cap.
 
-    `expected` is a guess for ages beyond `reached`: there an arm is taken to pay as other arms do. At ages
-    that no arm has reached, pay is taken to be even, or as the policy's prior says.
+    Attributes
+    ----------
+    pending : int
+        Decisions whose window has not closed.
+    observed : float
+        Reward that arrived in time.
+    expected : float or None
+        Reward still to come from pending decisions, at all ages up to the window. For ages beyond `reached`
+        it is a guess: the arm is assumed to pay as other arms do. At ages that no arm has reached, it is
+        assumed to pay evenly, or as the policy's prior says.
+    estimate : float or None
+        An estimate of what one decision pays on average, up to the age `reached`; None while nothing is
+        known.
+    interval : (float, float) or None
+        An interval for the estimate. It aims at 95 % and is a heuristic (docs/verdicts.md says what it
+        covered in tests). It holds for one look at one arm. Do not stop a test because of it.
+    reached : float
+        The greatest age that a decision of the arm has reached, up to its window.
+    above_cap : int
+        Decisions that have paid more in all than the cap.
+    share : float
+        The arm's share of the last 1,000 decisions.
+    spread : list of float
+        The shares of the arm's reward at the ages up to each of the state's `ages`.
+    about : dict of str to value, or None
+        The arm's features; None for a bandit without arm_features.
     """
 
     name: str
@@ -128,32 +162,57 @@ class ArmState(NamedTuple):
     retired: bool
     decisions: int
     pending: int
-    observed: float  # the sum of all pieces that arrived in time
-    expected: float | None  # what pending decisions will still pay, at all ages; None while nothing is known
-    estimate: float | None  # None while nothing is known
+    observed: float
+    expected: float | None
+    estimate: float | None
     interval: tuple[float, float] | None
     reached: float
-    above_cap: int  # decisions that have paid more in all than the cap
-    share: float  # of the last 1,000 decisions
-    spread: list[float]  # how its pay divides over the ages between `BanditState.ages`
-    about: dict[str, Any] | None = None  # the values of its features; None for a bandit without arm_features
+    above_cap: int
+    share: float
+    spread: list[float]
+    about: dict[str, FeatureValue] | None = None
 
 
-class BanditState(NamedTuple):
-    """What is known about a bandit at one position of its log."""
+@dataclass(frozen=True)
+class BanditState:
+    """What is known about a bandit at one position of its log. What a watcher says is under its name.
+
+    Attributes
+    ----------
+    at : float
+        The time of the last event: a round, or seconds since 1970.
+    pending : int
+        Decisions whose window has not closed.
+    late : int
+        Pieces that came too late, since the first decision.
+    ages : list of float
+        The ages at which the parts of a `spread` end.
+    features : list of FeatureState
+        Empty for a bandit without features.
+    guardrails : list of GuardrailState
+        Empty for a bandit without guardrails.
+    alarm : AlarmState
+        Whether arms still pay as they did.
+    duplicates : int
+        Requests sent again and counted once, since this process opened the bandit.
+    behind : int
+        Events that other processes stored and that this state does not have yet.
+    """
 
     name: str
     position: int
-    at: float  # the time of the last event
+    at: float
     decisions: int
     pending: int
-    late: int  # pieces that came too late
-    ages: list[float]  # where the parts of `ArmState.spread` end
+    late: int
+    ages: list[float]
     arms: list[ArmState]
+    features: list[FeatureState]
     verdict: Verdict
-    features: list[FeatureState]  # empty for a bandit without features
-    guardrails: list[GuardrailState]
-    alarm: AlarmState  # whether arms still pay as they did
+    alarm: AlarmState
+    guardrails: Sequence[GuardrailState] = ()
+    duplicates: int = field(default=0, compare=False)  # not of the log, as the others are
+    behind: int = field(default=0, compare=False)
 
     def __repr__(self) -> str:
         known = [arm for arm in self.arms if arm.estimate is not None and not arm.retired]
@@ -199,9 +258,8 @@ class LedgerView(NamedTuple):
     sums: OpenSums
     features: Features | None
     oddities: Ints
-    evidence: Evidence
-    guards: Guards
-    alarms: Alarms
+    watchers: tuple[Watcher, ...]
+    watched: tuple[Any, ...]
 
 
 _STATISTICS = ("pulls", "seen", "paid", "growth", "shared", "centre", "estimate")
@@ -229,21 +287,20 @@ def ledger_view(follower: LogFollower) -> LedgerView:
         sums=_copies(pending.sums),
         features=ledger.features,
         oddities=ledger.context_encoder.oddities.copy(),
-        evidence=_copies(ledger.evidence),
-        guards=Guards(
-            evidence=_copies(ledger.guards.evidence),
-            margins=ledger.guards.margins,
-            worse=ledger.guards.worse.copy(),
-            spans=ledger.guards.spans.copy(),
-        ),
-        alarms=_copies(ledger.alarms),
+        watchers=ledger.watchers,
+        watched=_copies(ledger.watched),
     )
 
 
 def _copies(arrays: _Arrays) -> _Arrays:
-    """Return a named tuple of copies of its arrays."""
-    copies: _Arrays = arrays._make(array.copy() for array in arrays)
-    return copies
+    """Return a tuple of copies of its arrays, and of the arrays of the tuples in it."""
+    copies: Any = arrays
+    if not isinstance(arrays, tuple):
+        copies = copies.copy()
+    else:
+        parts = map(_copies, arrays)
+        copies = type(arrays)._make(parts) if hasattr(arrays, "_make") else tuple(parts)
+    return cast(_Arrays, copies)
 
 
 class StateReader:
@@ -323,7 +380,6 @@ class StateReader:
                     about=about[arm],
                 )
             )
-        alarm = alarm_state(view.alarms, self._config.policy.contextual, name_of)
         return BanditState(
             name=name,
             position=view.position,
@@ -333,10 +389,8 @@ class StateReader:
             late=view.late,
             ages=by_age.edges.tolist(),
             arms=arms,
-            verdict=self._verdict(view, name_of, alarm),
             features=by_level(view.features, view.oddities, view.stats, table, name_of),
-            guardrails=guardrail_states(self._config.guardrails, view.guards, table.in_play, name_of),
-            alarm=alarm,
+            **self._said(view, name_of),
         )
 
     def _known_about(self, arms: int) -> list[dict[str, Any] | None]:
@@ -349,15 +403,18 @@ class StateReader:
             ]
         return self._about
 
-    def _verdict(self, view: LedgerView, name_of: Callable[[int], str], alarm: AlarmState) -> Verdict:
-        """Return the verdict, from the bandit's own ledger."""
+    def _said(self, view: LedgerView, name_of: Callable[[int], str]) -> dict[str, Any]:
+        """Return what each watcher says, by its name."""
         per_time = None
         if self._config.rounds:
             per_time = 1.0
         elif view.pending > 1 and view.now > view.oldest:
             per_time = (view.pending - 1) / (view.now - view.oldest)
         pace = Pace(view.pending, per_time, self._config.window)
-        return verdict(view.evidence, view.arms.in_play, name_of, pace, alarm.arms)
+        said: dict[str, Any] = {}
+        for watcher, arrays in zip(view.watchers, view.watched, strict=True):
+            said[watcher.name] = watcher.say(arrays, view.arms.in_play, name_of, pace, said)
+        return said
 
     def _estimates_view(self, view: LedgerView) -> LedgerView:
         """Return the view for the estimates: `view`, or one of a second ledger, which learns every age."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from accrual.live.config import read_config
-from accrual.live.kernels import CLOSED, FIRST, NEXT, RINGS
+from accrual.live.kernels import CLOSED, FIRST, RINGS
 from accrual.live.ledger import Ledger
 from accrual.live.log_follower import Arrays, fold_log, form_of, unpack_snapshot
 from accrual.policies.catalog import DEFAULT
@@ -15,18 +15,20 @@ from accrual.store.base import BanditRow, Store, StoreDamaged
 def learned(ledger: Ledger) -> Arrays:
     """Return all arrays of a ledger, in an order that does not depend on the places of its rows."""
     arrays = ledger.arrays()
-    rows, where, paid, contexts = (arrays.pop(name) for name in ("queues.rows", "where", "paid", "contexts"))
-    first, made = arrays["counts"][FIRST], arrays["counts"][NEXT]
-    waiting = {name: arrays.pop(name)[np.arange(first, made) & (len(where) - 1)] for name in RINGS}
+    rows, where = arrays["pending.queues.rows"], arrays.pop("pending.where")
+    first, made = ledger.pending_decisions.counts[FIRST], ledger.decisions
+    rings = {f"pending.{name}": np.arange(first, made) & (len(where) - 1) for name in RINGS}
     used = where[where != CLOSED]
     used = used[np.argsort(rows["id"][used])]
     names = [name for name in rows.dtype.names or () if name not in ("next", "before", "source")]
+    ordered = rings | {"pending.paid": used, "pending.contexts": used}
     return {
-        **{name: array for name, array in arrays.items() if not name.startswith("queues.")},
-        **{f"pending.{name}": rows[name][used] for name in names},
-        "pending.paid": paid[used],
-        **waiting,
-        "pending.contexts": contexts[used],
+        **{
+            name: array[ordered[name]] if name in ordered else array
+            for name, array in arrays.items()
+            if not name.startswith("pending.queues.")
+        },
+        **{f"rows.{name}": rows[name][used] for name in names},
     }
 
 

@@ -47,6 +47,7 @@ from accrual.policies.age_cells import (
     spread_over_buckets,
 )
 from accrual.policies.base import Function, Functions, Moment, positive
+from accrual.policies.engine_hooks import EngineHooks
 from accrual.policies.scalars import bernoulli_count, regularised
 from accrual.problems.spreads import SpreadLike, as_spread
 
@@ -373,8 +374,7 @@ def learning(index: Function, survey: Function = survey) -> Functions:
         finished=finished,
         amended=amended,
         refresh=refresh,
-        cell_update=cell_update,
-        summed_fields=SUMMED_FIELDS,
+        hooks=EngineHooks(cell_update=cell_update, summed_fields=SUMMED_FIELDS),
     )
 
 

@@ -8,27 +8,16 @@ The functions are compiled by `accrual.core.jit.njit`. Every engine and the live
     one. An index that is not a number is an error.
 ``survey(params, stats, moment)``
     Called once before the indices of a round, to prepare what they need to know of all arms.
-``survey_steps``
-    Optional, for GPUs: what `survey` does, as pairs (per arm, function). Where the first is True,
-    ``function(params, stats, arm)`` is called for each arm, and reads and writes nothing of other arms;
-    otherwise ``function(params, stats)`` is called once. A GPU's threads then share the arms of a survey.
 ``decided(params, stats, arm)``
     A decision of `arm` was made. ``stats.pulls[arm]`` already counts it.
 ``refresh(params, stats)``
     For work that is too slow for every decision: called before a decision, once ``stats.due[0]`` more
     decisions have been made. It sets ``stats.due[0]`` for the next time.
-``refresh_stage(params, stats)``
-    Optional, for GPUs, with `survey_steps`: do the next part of a refresh, and return whether another part
-    follows. Between two parts the first of the survey's steps is done for each arm. `refresh` does all parts.
 ``closed(params, stats, arm, total)``
     A decision's window closed with this total (feedback ``"totals"``).
 ``finished(params, stats, arm, group, before, after)``
     A decision finished one of the learner's groups (feedback ``"groups"``). `before` and `after` are what the
     decision had paid in all at the start and at the end of the group.
-``cell_update(params, stats, arm, group, before, after)``
-    Optional, for GPUs: the part of `finished` that concerns the cell (arm, group) alone. It reads and writes
-    no other cell, and returns what to add to the arm's `summed_fields`, which are names of fields of `stats`.
-    A GPU's threads then share the groups that finish in a round.
 ``amended(params, stats, arm, group, before, after, more_before, more_after)``
     A piece came late for a decision that had finished this group with `before` and `after`. They are now
     `before` + `more_before` and `after` + `more_after` (feedback ``"groups"``; only the live side has this).
@@ -36,8 +25,8 @@ The functions are compiled by `accrual.core.jit.njit`. Every engine and the live
 `stats` is the policy's own named tuple of arrays. The first axis of an array is the arms, unless all arms
 share the array. The engine writes four fields: ``pulls`` (decisions of each arm, always), ``observed`` (the
 sum of the pieces that have arrived for each arm, with feedback ``"pieces"``), ``due`` (counted down by every
-decision, with `refresh`) and, where the functions are `numbered`, ``finishing`` (for each group the number,
-from 0 on, of the decision that `finished`, `cell_update` or `amended` is called for).
+decision, with `refresh`) and, if `stats` has it, ``finishing`` (for each group the number, from 0 on, of the
+decision that `finished` or `amended` is called for).
 
 On the live side arms may retire. In the params that `survey` and `index` get, a retired arm's cap is 0, so
 that it does not lead; `index` is not called for it.
@@ -48,7 +37,6 @@ from __future__ import annotations
 import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -57,9 +45,10 @@ from accrual.core.arrays import Floats as Floats  # noqa: PLC0414  (policies may
 from accrual.core.arrays import Ints as Ints  # noqa: PLC0414
 from accrual.core.errors import InputError, divides
 from accrual.core.jit import njit
+from accrual.policies.engine_hooks import EngineHooks
+from accrual.policies.engine_hooks import Function as Function  # noqa: PLC0414
 
 Feedback = Literal["totals", "pieces", "groups"]
-Function = Callable[..., Any]
 
 _ROUND_BITS = 32  # `mark_lost` stores the round above these bits of a count; later decisions count below
 
@@ -89,12 +78,6 @@ def no_refresh(params: Any, stats: Any) -> None:
 
 
 @njit
-def no_refresh_stage(params: Any, stats: Any) -> bool:
-    """Do nothing: for a policy whose refresh is not divided into parts."""
-    return False
-
-
-@njit
 def no_closed(params: Any, stats: Any, arm: int, total: float) -> None:
     """Do nothing: for a policy that does not learn from totals."""
 
@@ -102,14 +85,6 @@ def no_closed(params: Any, stats: Any, arm: int, total: float) -> None:
 @njit
 def no_finished(params: Any, stats: Any, arm: int, group: int, before: float, after: float) -> None:
     """Do nothing: for a policy that does not learn from groups."""
-
-
-@njit
-def no_cell_update(
-    params: Any, stats: Any, arm: int, group: int, before: float, after: float
-) -> tuple[float]:
-    """Return no change: for a policy that has no `summed_fields`."""
-    return (0.0,)
 
 
 @njit
@@ -130,11 +105,7 @@ class Functions(NamedTuple):
     finished: Function = no_finished
     amended: Function = no_amended
     refresh: Function = no_refresh
-    cell_update: Function = no_cell_update
-    summed_fields: tuple[str, ...] = ()
-    survey_steps: tuple[tuple[bool, Function], ...] = ()
-    refresh_stage: Function = no_refresh_stage
-    numbered: bool = False
+    hooks: EngineHooks = EngineHooks()  # for speed alone
 
 
 class Policy(ABC):
@@ -148,10 +119,6 @@ class Policy(ABC):
         The compiled functions.
     contextual : bool
         Whether the policy chooses by a context (see `accrual.policies.contexts`).
-    learning_fields : tuple of str
-        Optional: the last fields of `stats`, if `survey` and `index` read none of them, and `decided`,
-        `closed`, `finished` and `amended` touch no others. Choices between two refreshes then do not depend
-        on these fields, so the live side need not copy them to try a decision.
     takes_about : bool
         Whether `params` takes one more argument, `about`: a row of numbers for each arm, its features.
     half_life : float or None
@@ -161,7 +128,6 @@ class Policy(ABC):
     feedback: ClassVar[Feedback]
     functions: ClassVar[Functions]
     contextual: ClassVar[bool] = False
-    learning_fields: ClassVar[tuple[str, ...]] = ()
     takes_about: ClassVar[bool] = False
     half_life: float | None = None
 
@@ -208,6 +174,11 @@ class Policy(ABC):
     def edges(self, window: int) -> Ints:
         """Return the ages at which the learner's groups end (feedback ``"groups"``)."""
         return np.zeros(0, np.int64)
+
+
+def is_numbered(stats: Any) -> bool:
+    """Whether a policy with such statistics is told the number of the decision that finishes a group."""
+    return "finishing" in stats._fields
 
 
 @njit

@@ -12,6 +12,7 @@ from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import divides, whole
 from accrual.core.jit import njit
 from accrual.policies.base import Feedback, Functions, Moment, Policy, equal_edges
+from accrual.policies.engine_hooks import EngineHooks
 from accrual.policies.scalars import in_turn
 
 
@@ -100,8 +101,7 @@ class TPUCBEW(Policy):
         index=index,
         finished=finished,
         amended=amended,
-        cell_update=cell_update,
-        summed_fields=("mean", "width", "unseen"),
+        hooks=EngineHooks(cell_update=cell_update, summed_fields=("mean", "width", "unseen")),
     )
 
     @classmethod

@@ -1,24 +1,22 @@
-"""Problems with contexts: which arm is best depends on the context, and arms pay in pieces."""
+"""Contexts, and the laws of a problem with contexts: which arm is best depends on the context."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, unknown, whole
-from accrual.problems.problem import Problem
 
-Link = Literal["linear", "logistic"]
 Pay = Literal["pieces", "once"]
-LINKS: tuple[Link, ...] = ("linear", "logistic")
 PAYS: tuple[Pay, ...] = ("pieces", "once")
+# The most of a problem with contexts.
 WINDOW_MOST, ARMS_MOST, WIDTH_MOST = 1_000_000, 1_000, 101
-PIECE, PIECES_MOST = 0.1, 64  # the size of a piece, and how many a decision pays at most
+PIECES_MOST = 64  # of one decision
 
 
 @dataclass(frozen=True)
@@ -63,87 +61,91 @@ class Contexts:
 
 
 @dataclass(frozen=True)
-class ContextualProblem:
-    """Arms whose decisions pay in pieces over a window, depending on the decision's context.
+class ContextLaw:
+    """What the decisions of an arm pay, depending on their contexts: see `LinearLaw` and `LogisticLaw`."""
 
-    A context x begins with the constant 1. The mean total of arm a is x · effects[a], at least 0, or for a
-    logistic link 1 / (1 + exp(-x · effects[a])). A piece's age is window · u ** exp(-x · speeds[a]) for a
-    uniform u: a speed of 0 is an even spread, a negative one an early spread.
+    effects: Sequence[float]
+    speeds: Sequence[float] = ()
+    pay: Pay = "pieces"
+    logistic: ClassVar[bool]
+
+    def __post_init__(self) -> None:
+        effects = _row("effects", self.effects)
+        object.__setattr__(self, "effects", effects)
+        object.__setattr__(self, "speeds", _row("speeds", self.speeds) or (0.0,) * len(effects))
+        if self.pay not in PAYS:
+            raise unknown("pay", self.pay, PAYS)
+
+    def check(self, width: int) -> None:
+        """Raise an `InputError` unless the law is for contexts of `width` numbers."""
+        for name, row in (("effects", self.effects), ("speeds", self.speeds)):
+            if len(row) != width:
+                raise InputError(f"{name} must be {width} numbers for each arm, as many as a context has")
+
+    def means(self, x: npt.ArrayLike, cap: float) -> Floats:
+        """Return the mean total in each of the contexts `x`, for an arm with this cap."""
+        value = np.asarray(x, np.float64) @ np.array(self.effects)
+        if self.logistic:
+            return np.asarray(1.0 / (1.0 + np.exp(-value)))
+        return np.asarray(np.clip(value, 0.0, cap if self.pay == "once" else None))
+
+
+@dataclass(frozen=True)
+class LinearLaw(ContextLaw):
+    """An arm whose mean total is linear in the context.
+
+    A context x begins with the constant 1. The mean total is x · effects, at least 0. A piece's age is
+    window · u ** exp(-x · speeds) for a uniform u: a speed of 0 is an even spread, a negative one an early
+    spread.
 
     Parameters
     ----------
-    contexts : Contexts
-    effects : array of float, arms x width
-    window : int
-        The number of rounds over which a decision pays, its own round included.
-    speeds : array of float, arms x width, optional
-        Unless given, all are 0: the same even spread for all.
-    link : {"linear", "logistic"}
+    effects : sequence of float
+        One for each number of a context.
+    speeds : sequence of float
+        One for each number of a context. Unless given, all are 0: an even spread in every context.
     pay : {"pieces", "once"}
-        "pieces": a Poisson number of pieces of 0.1, at a pace that is uniform from 0 to 2 for each decision.
-        "once": one piece of 1, with the mean as its chance.
-    arms : sequence of str, optional
-        Names of the arms.
+        "pieces": a Poisson number of pieces, at most 64, each a 64th of the cap, at a pace that is uniform
+        from 0 to 2 for each decision. "once": one piece as large as the cap, or nothing.
 
     Examples
     --------
-    >>> problem = ContextualProblem(Contexts(flags=[0.5]), effects=[[0.5, 0.4], [0.6, 0.0]], window=20)
-    >>> problem.means([[1, 0], [1, 1]])
-    array([[0.5, 0.6],
-           [0.9, 0.6]])
+    >>> LinearLaw([0.5, 0.4]).means([[1, 0], [1, 1]], cap=6.4)
+    array([0.5, 0.9])
     """
 
-    contexts: Contexts
-    effects: npt.ArrayLike
-    window: int
-    speeds: npt.ArrayLike | None = None
-    link: Link = "linear"
-    pay: Pay = "pieces"
-    arms: Sequence[str] = field(default=())
-
-    def __post_init__(self) -> None:
-        effects = _table("effects", self.effects, self.contexts.width)
-        if not 1 <= len(effects) <= ARMS_MOST:
-            raise InputError(f"a problem with contexts needs 1 to {ARMS_MOST} arms, not {len(effects)}")
-        given = np.zeros_like(effects) if self.speeds is None else self.speeds
-        speeds = _table("speeds", given, self.contexts.width)
-        if speeds.shape != effects.shape:
-            raise InputError(f"{len(effects)} arms need {len(effects)} rows of speeds, not {len(speeds)}")
-        if self.link not in LINKS:
-            raise unknown("link", self.link, LINKS)
-        if self.pay not in PAYS:
-            raise unknown("pay", self.pay, PAYS)
-        arms = tuple(self.arms) or tuple(str(arm) for arm in range(len(effects)))
-        if len(arms) != len(effects) or len(set(arms)) != len(arms):
-            raise InputError(f"{len(effects)} arms need {len(effects)} different names, not {list(arms)}")
-        fields = {"effects": effects, "speeds": speeds, "arms": arms}
-        fields["window"] = whole("window", self.window, 1, WINDOW_MOST)
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
-
-    @property
-    def caps(self) -> tuple[float, ...]:
-        """The most that one decision can pay, for each arm."""
-        return (PIECE * PIECES_MOST if self.pay == "pieces" else 1.0,) * len(np.asarray(self.effects))
-
-    def means(self, x: npt.ArrayLike) -> Floats:
-        """Return the true mean total of each arm in contexts `x`, contexts x arms."""
-        value = np.asarray(x, np.float64) @ np.asarray(self.effects, np.float64).T
-        if self.link == "logistic":
-            return np.asarray(1.0 / (1.0 + np.exp(-value)))
-        return np.asarray(np.maximum(value, 0.0) if self.pay == "pieces" else np.clip(value, 0.0, 1.0))
+    logistic: ClassVar[bool] = False
 
 
-AnyProblem = Problem | ContextualProblem
-"""A problem with or without contexts."""
+@dataclass(frozen=True)
+class LogisticLaw(ContextLaw):
+    """An arm whose mean total is 1 / (1 + exp(-x · effects)) in context x, and otherwise like `LinearLaw`.
+
+    Parameters
+    ----------
+    effects : sequence of float
+        One for each number of a context, in logits.
+    speeds : sequence of float
+    pay : {"pieces", "once"}
+
+    Examples
+    --------
+    >>> LogisticLaw([0.0, 2.0], pay="once").means([[1, 0]], cap=1.0)
+    array([0.5])
+    """
+
+    logistic: ClassVar[bool] = True
 
 
-def _table(name: str, given: npt.ArrayLike, width: int) -> Floats:
+CONTEXT_LAWS: dict[str, type[ContextLaw]] = {"linear": LinearLaw, "logistic": LogisticLaw}
+"""Laws of problems with contexts, by the names that they have in TOML files."""
+
+
+def _row(name: str, given: Sequence[float]) -> tuple[float, ...]:
     try:
-        table = np.array(given, np.float64)
+        row = tuple(map(float, given))
     except (TypeError, ValueError):
-        table = np.zeros(0)
-    if table.ndim != 2 or table.shape[1] != width or not np.isfinite(table).all():
-        raise InputError(f"{name} must be one row of {width} finite numbers for each arm")
-    table.flags.writeable = False
-    return table
+        row = (np.nan,)
+    if not np.isfinite(row).all():
+        raise InputError(f"{name} must be a list of finite numbers, not {given!r}")
+    return row

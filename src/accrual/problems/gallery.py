@@ -16,15 +16,7 @@ import numpy as np
 
 from accrual.core.errors import InputError, unknown, whole
 from accrual.problems import families
-from accrual.problems.contexts import (
-    ARMS_MOST,
-    WIDTH_MOST,
-    AnyProblem,
-    Contexts,
-    ContextualProblem,
-    Link,
-    Pay,
-)
+from accrual.problems.contexts import ARMS_MOST, CONTEXT_LAWS, WIDTH_MOST, Contexts, LinearLaw, Pay
 from accrual.problems.families import lumps, plain
 from accrual.problems.laws import BernoulliLaw, Law, LeavingLaw, LumpLaw, ScaledLaw, UniformLaw
 from accrual.problems.paper import setting1
@@ -45,17 +37,13 @@ class Entry:
     id: str  # its name, which does not change
     title: str
     stresses: str  # what is hard about it
-    problem: AnyProblem
+    problem: Problem
     horizon: int = 100_000
     runs: int = 20
     seed: int = 0
 
-    @property
-    def with_contexts(self) -> bool:
-        return isinstance(self.problem, ContextualProblem)
 
-
-def problem(name: str) -> AnyProblem:
+def problem(name: str) -> Problem:
     """Return the problem with this id, or the listening service; ``accrual.gallery[name]`` does the same.
 
     Examples
@@ -97,7 +85,7 @@ def generate(  # noqa: PLR0913  (each choice of a generator has a default)
     features: int,
     arms: int,
     spread: SpreadBy = "same",
-    link: Link = "linear",
+    link: str = "linear",
     pay: Pay = "pieces",
     active: int | None = None,
     strength: float = 0.08,
@@ -105,7 +93,7 @@ def generate(  # noqa: PLR0913  (each choice of a generator has a default)
     *,
     window: int = WINDOW,
     speed: float = SPEED,
-) -> ContextualProblem:
+) -> Problem:
     """Make a random problem whose contexts are uniform numbers.
 
     Parameters
@@ -133,6 +121,8 @@ def generate(  # noqa: PLR0913  (each choice of a generator has a default)
     """
     if spread not in SPREADS:
         raise unknown("spread", spread, SPREADS)
+    if link not in CONTEXT_LAWS:
+        raise unknown("link", link, CONTEXT_LAWS)
     features, arms = whole("features", features, 0, WIDTH_MOST - 1), whole("arms", arms, 1, ARMS_MOST)
     for name, value in (("strength", strength), ("speed", speed)):
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
@@ -154,7 +144,9 @@ def generate(  # noqa: PLR0913  (each choice of a generator has a default)
         speeds[:, 0] = 0.0
     elif spread == "arm":
         speeds[:, 1:] = 0.0
-    return ContextualProblem(Contexts(numbers=features), effects, window, speeds, link, pay)
+    laws = [CONTEXT_LAWS[link](*rows, pay) for rows in zip(effects, speeds, strict=True)]
+    cap = 6.4 if pay == "pieces" else 1.0
+    return Problem([cap] * arms, window, laws=laws, contexts=Contexts(numbers=features))
 
 
 def listening_by_decision(seed: int = 1, differ: float = 0.4, batch: int = 50) -> Problem:
@@ -206,11 +198,11 @@ def _newer(id: str, title: str, stresses: str, problem: Problem, horizon: int = 
     return Entry(id, title, stresses, problem, horizon, seed=1)
 
 
-def _by_context(id: str, title: str, stresses: str, problem: ContextualProblem, runs: int = 20) -> Entry:
+def _by_context(id: str, title: str, stresses: str, problem: Problem, runs: int = 20) -> Entry:
     return Entry(id, title, stresses, problem, 20_000, runs, seed=1)
 
 
-def _visitors() -> ContextualProblem:
+def _visitors() -> Problem:
     """Make four courses for visitors: new or not, on a phone or not, from one of four countries."""
     contexts = Contexts(flags=[0.6, 0.5], levels=[[0.4, 0.3, 0.2, 0.1]])
     effects = [
@@ -222,10 +214,12 @@ def _visitors() -> ContextualProblem:
     ]
     # New visitors buy soon; the long course is bought late.
     late = [0.0, 0.8, 0.0, 0.0]
-    speeds = [[level, -0.6, 0.0, 0.0, 0.0, 0.0, 0.0] for level in late]
-    return ContextualProblem(
-        contexts, effects, WINDOW, speeds, pay="once", arms=["short", "long", "audio", "two languages"]
-    )
+    laws = [
+        LinearLaw(row, [level, -0.6, 0.0, 0.0, 0.0, 0.0, 0.0], "once")
+        for row, level in zip(effects, late, strict=True)
+    ]
+    arms = ["short", "long", "audio", "two languages"]
+    return Problem([1.0] * 4, WINDOW, laws=laws, arms=arms, contexts=contexts)
 
 
 _LIST = [

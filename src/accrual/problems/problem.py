@@ -1,4 +1,4 @@
-"""A problem: arms with caps, what each group of a decision pays, and the window.
+"""A problem: arms with caps, what the decisions of each pay, and the window.
 
 A `Problem` checks everything when it is made, so engines need no checks of their own.
 """
@@ -6,16 +6,18 @@ A `Problem` checks everything when it is made, so engines need no checks of thei
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, divides, unknown, whole
+from accrual.problems import contexts as with_contexts
+from accrual.problems.contexts import ContextLaw, Contexts
 from accrual.problems.laws import Law, UniformLaw
 
 Division = Literal["even", "first"]
@@ -24,6 +26,9 @@ DIVISIONS: tuple[Division, ...] = ("even", "first")
 WINDOW_MOST = 10_000_000
 ARMS_MOST = 65_535
 _ARMS_SHOWN = 20  # in a notebook
+
+AnyLaw = Law | ContextLaw
+Changes = Mapping[int, AnyLaw | Sequence[AnyLaw]] | Sequence[tuple[int, Sequence[AnyLaw]]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,17 +41,24 @@ class Problem:
         The greatest total reward of one decision, for each arm.
     window : int
         The number of rounds over which a decision pays, its own round included.
-    groups : int
-        Number of equal parts of the window; must divide it.
+    groups : int, optional
+        Number of equal parts of the window; must divide it. Unless given, each round is a group.
     laws : Law or sequence of Law
-        What the groups pay: one law for all arms, or one for each.
+        What the groups pay: one law for all arms, or one for each. With contexts, each is a `LinearLaw` or a
+        `LogisticLaw`.
     division : {"even", "first"}
         Within a group: the same in each of its rounds, or all in its first.
     arms : sequence of str, optional
         Names of the arms.
+    contexts : Contexts, optional
+        How the context of each decision is drawn.
+    changes : dict of int to laws, optional
+        For each round at which the laws change: the laws of decisions from that round on. Regret compares
+        with the arm that is best in the decision's own round.
 
     Examples
     --------
+    >>> from accrual import BernoulliLaw, LinearLaw
     >>> problem = Problem(caps=[10, 20], window=6, groups=3)
     >>> problem.means
     array([ 5., 10.])
@@ -54,14 +66,30 @@ class Problem:
     150.0
     >>> problem
     Problem(2 arms, window 6 in 3 groups, means 5 to 10)
+
+    Whom a decision is for decides which of two arms is better:
+
+    >>> laws = [LinearLaw([0.5, 0.4]), LinearLaw([0.6, 0.0])]
+    >>> problem = Problem([6.4, 6.4], window=20, laws=laws, contexts=Contexts(flags=[0.5]))
+    >>> problem.means_in([[1, 0], [1, 1]])
+    array([[0.5, 0.6],
+           [0.9, 0.6]])
+
+    From round 1,001 on the first arm pays less:
+
+    >>> laws, later = [[BernoulliLaw(p), BernoulliLaw(0.5)] for p in (0.6, 0.4)]
+    >>> Problem([1, 1], 6, 3, laws, changes={1001: later})
+    Problem(2 arms, window 6 in 3 groups, laws that change in round 1,001)
     """
 
     caps: Sequence[float]
     window: int
-    groups: int
-    laws: Law | Sequence[Law] = field(default_factory=UniformLaw)
+    groups: int = cast(int, None)
+    laws: AnyLaw | Sequence[AnyLaw] = field(default_factory=UniformLaw)
     division: Division = "even"
     arms: Sequence[str] = ()
+    contexts: Contexts | None = None
+    changes: Changes = ()
 
     def __post_init__(self) -> None:
         caps = _numbers(self.caps)
@@ -71,39 +99,88 @@ class Problem:
             if not (np.isfinite(cap) and cap > 0):
                 raise InputError(f"caps must be positive numbers; arm {arm} has {cap:g}")
         window = whole("window", self.window, 1, WINDOW_MOST)
-        groups = whole("groups", self.groups, 1, WINDOW_MOST)
+        groups = whole("groups", window if self.groups is None else self.groups, 1, WINDOW_MOST)
         divides("groups", groups, window)
         if self.division not in DIVISIONS:
             raise unknown("division", self.division, DIVISIONS)
-        laws: tuple[Any, ...] = (self.laws,)
-        if isinstance(self.laws, Iterable) and not isinstance(self.laws, str):
-            laws = tuple(self.laws)
-        elif isinstance(self.laws, Law):
-            laws *= len(caps)
-        for law in laws:
-            if not isinstance(law, Law):
-                raise InputError(f"laws must be reward laws such as BernoulliLaw(0.2), not {law!r}")
-        if len(laws) != len(caps):
-            raise InputError(f"{len(caps)} arms need {len(caps)} laws (or one for all), not {len(laws)}")
         arms = _names(self.arms) or tuple(str(arm) for arm in range(len(caps)))
         if len(arms) != len(caps) or len(set(arms)) != len(arms):
             raise InputError(f"{len(caps)} arms need {len(caps)} different names, not {list(arms)}")
-        fields = {"caps": caps, "window": window, "groups": groups, "laws": laws, "arms": arms}
+        fields = {"caps": caps, "window": window, "groups": groups, "arms": arms}
+        fields["laws"] = self._checked_laws(self.laws, len(caps))
+        try:
+            later = dict(self.changes)
+        except (TypeError, ValueError):
+            raise InputError(f"changes must be a dict of rounds to laws, not {self.changes!r}") from None
+        changes = {whole("a change's round", at, 2): laws for at, laws in later.items()}
+        fields["changes"] = tuple((at, self._checked_laws(changes[at], len(caps))) for at in sorted(changes))
         for name, value in fields.items():
             object.__setattr__(self, name, value)
-        _ = self.group_means  # the laws check their settings
+        if self.contexts is not None:
+            self._check_contexts(self.contexts)
+        else:
+            for _, phase in self.phases:
+                _ = phase.group_means  # the laws check their settings
+
+    def _checked_laws(self, given: Any, arms: int) -> tuple[AnyLaw, ...]:
+        kind: type[AnyLaw] = Law
+        usual = "laws must be reward laws such as BernoulliLaw(0.2)"
+        if self.contexts is not None:
+            kind, usual = ContextLaw, "with contexts, laws must be such as LinearLaw([0.2, 0.1])"
+        laws: tuple[Any, ...] = (given,)
+        if isinstance(given, Iterable) and not isinstance(given, str):
+            laws = tuple(given)
+        elif isinstance(given, kind):
+            laws *= arms
+        for law in laws:
+            if not isinstance(law, kind):
+                raise InputError(f"{usual}, not {law!r}")
+        if len(laws) != arms:
+            raise InputError(f"{arms} arms need {arms} laws (or one for all), not {len(laws)}")
+        return laws
+
+    def _check_contexts(self, contexts: Contexts) -> None:
+        if not isinstance(contexts, Contexts):
+            raise InputError(f"contexts must be such as Contexts(numbers=2), not {contexts!r}")
+        if len(self.caps) > with_contexts.ARMS_MOST:
+            raise InputError(
+                f"a problem with contexts needs 1 to {with_contexts.ARMS_MOST} arms, not {len(self.caps)}"
+            )
+        whole("window", self.window, 1, with_contexts.WINDOW_MOST)
+        if self.groups != self.window or self.changes:
+            raise InputError("a problem with contexts takes neither groups nor changes")
+        for law in self.context_laws:
+            law.check(contexts.width)
 
     def __repr__(self) -> str:
-        low, high, arms = self.means.min(), self.means.max(), len(self.caps)
-        means = f"means {low:.4g} to {high:.4g}" if low < high else f"mean {low:.4g}"
-        count, parts = f"{arms:,} arm{'s'[: arms != 1]}", f"{self.groups:,} group{'s'[: self.groups != 1]}"
-        return f"Problem({count}, window {self.window:,} in {parts}, {means})"
+        arms = len(self.caps)
+        parts = [f"{arms:,} arm{'s'[: arms != 1]}"]
+        if self.contexts is not None:
+            parts += [f"window {self.window:,}", f"contexts of width {self.contexts.width}"]
+        else:
+            groups = f"{self.groups:,} group{'s'[: self.groups != 1]}"
+            parts += [f"window {self.window:,} in {groups}", self._say_means()]
+        return f"Problem({', '.join(parts)})"
+
+    def _say_means(self) -> str:
+        if self.changes:
+            return f"laws that change in round {', '.join(f'{at:,}' for at, _ in self.phases[1:])}"
+        low, high = self.means.min(), self.means.max()
+        return f"means {low:.4g} to {high:.4g}" if low < high else f"mean {low:.4g}"
 
     def _repr_html_(self) -> str:
         """Return a table of the arms, the best first, for notebooks."""
-        best = sorted(range(len(self.caps)), key=lambda arm: -self.means[arm])
+        fixed = self.contexts is None and not self.changes
+        order = np.argsort(-self.means, kind="stable") if fixed else np.arange(len(self.caps))
+        best = order.tolist()
+        laws: Any = self.laws
         cells = [
-            (self.arms[arm], f"{self.caps[arm]:.4g}", f"{self.means[arm]:.4g}", repr(self.arm_laws[arm]))
+            (
+                self.arms[arm],
+                f"{self.caps[arm]:.4g}",
+                f"{self.means[arm]:.4g}" if fixed else "",
+                repr(laws[arm]),
+            )
             for arm in best[:_ARMS_SHOWN]
         ]
         rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in cells)
@@ -117,9 +194,32 @@ class Problem:
 
     @property
     def arm_laws(self) -> tuple[Law, ...]:
-        """The law of each arm."""
-        assert not isinstance(self.laws, Law)
-        return tuple(self.laws)
+        """The law of each arm, of a problem without contexts whose laws do not change."""
+        laws: Any = self.laws
+        if self.contexts is not None:
+            raise InputError("this problem has contexts, and means that depend on them: see means_in")
+        if self.changes:
+            raise InputError("the laws of this problem change: each of its phases has laws of its own")
+        return tuple(laws)
+
+    @property
+    def context_laws(self) -> tuple[ContextLaw, ...]:
+        """The law of each arm, of a problem with contexts."""
+        laws: Any = self.laws
+        return tuple(laws)
+
+    @cached_property
+    def phases(self) -> tuple[tuple[int, Problem], ...]:
+        """The problem between changes: for each phase its first round, and a problem that does not change."""
+        if not self.changes:
+            return ((1, self),)
+        every: Any = ((1, self.laws), *self.changes)
+        return tuple((at, replace(self, laws=laws, changes=())) for at, laws in every)
+
+    def means_in(self, x: npt.ArrayLike) -> Floats:
+        """Return the true mean total of each arm in contexts `x`, contexts x arms."""
+        rows = [law.means(x, cap) for law, cap in zip(self.context_laws, self.caps, strict=True)]
+        return np.stack(rows, axis=-1)
 
     @cached_property
     def group_means(self) -> Floats:
@@ -146,62 +246,6 @@ class Problem:
         if counts.shape != self.gaps.shape:
             raise InputError(f"pulls must be {len(self.caps)} numbers, one for each arm, not {pulls!r}")
         return float(counts @ self.gaps)
-
-
-@dataclass(frozen=True)
-class ChangingProblem:
-    """Problems that follow one another: from given rounds on, the same arms pay something else.
-
-    A decision pays as the problem of its own round says. Regret compares with the arm that is best in the
-    decision's own round.
-
-    Parameters
-    ----------
-    problems : sequence of Problem
-        With the same caps, window, groups, division and arms.
-    changes : sequence of int
-        The rounds, rising, at which the second problem begins, and the third, ...
-
-    Examples
-    --------
-    >>> from accrual.problems.laws import BernoulliLaw
-    >>> before, after = [Problem([1, 1], 6, 3, [BernoulliLaw(p), BernoulliLaw(0.5)]) for p in (0.6, 0.4)]
-    >>> ChangingProblem([before, after], changes=[1001]).caps
-    (1.0, 1.0)
-    """
-
-    problems: Sequence[Problem]
-    changes: Sequence[int]
-
-    def __post_init__(self) -> None:
-        if not self.problems or not all(isinstance(problem, Problem) for problem in self.problems):
-            raise InputError(f"problems must be a list of Problem, not {self.problems!r}")
-        object.__setattr__(self, "problems", tuple(self.problems))
-        for name in ("caps", "window", "groups", "division", "arms"):
-            if any(getattr(problem, name) != getattr(self.problems[0], name) for problem in self.problems):
-                raise InputError(f"problems that follow one another must have the same {name}")
-        changes = tuple(whole("a change's round", change, 2) for change in self.changes)
-        if len(changes) != len(self.problems) - 1 or sorted(set(changes)) != list(changes):
-            raise InputError(
-                f"{len(self.problems)} problems need {len(self.problems) - 1} rounds of change, each after "
-                f"the one before, not {self.changes!r}"
-            )
-        object.__setattr__(self, "changes", changes)
-
-    @property
-    def caps(self) -> Sequence[float]:
-        """The caps of the arms."""
-        return self.problems[0].caps
-
-    @property
-    def window(self) -> int:
-        """The window of all decisions."""
-        return self.problems[0].window
-
-    @property
-    def arms(self) -> Sequence[str]:
-        """The names of the arms."""
-        return self.problems[0].arms
 
 
 def _numbers(caps: Any) -> tuple[float, ...]:

@@ -33,12 +33,11 @@ from accrual.core.errors import InputError, whole
 from accrual.core.jit import source_hash
 from accrual.core.random import ROUND_MOST, RUN_MOST
 from accrual.core.version import VERSION
-from accrual.engine.context_loop import ContextualPlan
 from accrual.engine.result import Result
 from accrual.engine.simulate import check_device
 from accrual.policies.base import Policy
-from accrual.problems.contexts import AnyProblem, ContextualProblem
-from accrual.problems.laws import EmpiricalLaw, Law
+from accrual.problems.laws import EmpiricalLaw
+from accrual.problems.problem import AnyLaw, Problem
 from accrual.runs import rows
 
 _PACKAGE = Path(__file__).parents[1]
@@ -51,7 +50,7 @@ class Cell:
     """One unit of work, of a few seconds."""
 
     block: str  # what it belongs to; progress and file names show it to people
-    problem: AnyProblem
+    problem: Problem
     policies: dict[str, Policy]
     horizon: int
     runs: range  # the numbers of the runs
@@ -80,7 +79,7 @@ class Cell:
         return self.policy_rounds * cost(self.problem)
 
 
-def cost(problem: AnyProblem) -> float:
+def cost(problem: Problem) -> float:
     """Return roughly how long a policy-round takes; more groups take longer, and so do contexts.
 
     Examples
@@ -89,28 +88,9 @@ def cost(problem: AnyProblem) -> float:
     >>> cost(ac.paper.setting1()), cost(ac.gallery["ctx-same"])
     (2.0, 22.5)
     """
-    if isinstance(problem, ContextualProblem):
+    if problem.contexts is not None:
         return 10 + len(problem.caps) * problem.contexts.width**2 / 40
     return 1 + problem.groups / 20
-
-
-def check_plays(policy: Policy, problem: AnyProblem) -> None:
-    """Refuse a policy that cannot play a problem, before any work is done.
-
-    Examples
-    --------
-    >>> import accrual as ac
-    >>> check_plays(ac.TPUCBFR(alpha=7), ac.paper.setting1())
-    Traceback (most recent call last):
-        ...
-    accrual.core.errors.InputError: alpha must divide the window: 7 does not divide 100 (nearest: 5 and 10)
-    """
-    if isinstance(problem, ContextualProblem):
-        ContextualPlan(policy, problem)
-    elif policy.contextual:
-        raise InputError(f"{policy.label} chooses by contexts, and the problem has none")
-    else:
-        policy.params(np.array(problem.caps), problem.window)
 
 
 def checkpoints(horizon: int) -> list[int]:
@@ -122,7 +102,7 @@ def checkpoints(horizon: int) -> list[int]:
 
 def cut(
     block: str,
-    problem: AnyProblem,
+    problem: Problem,
     policies: Mapping[str, Policy],
     horizon: int,
     runs: int,
@@ -138,7 +118,7 @@ def cut(
     ----------
     block : str
         The name to show to people.
-    problem : Problem or ContextualProblem
+    problem : Problem
     policies : dict of label to Policy
         They share their draws. A policy of your own is known by its `repr` and by the source of its module;
         one that is defined in a script or a notebook is known by its `repr` alone.
@@ -236,7 +216,7 @@ def code_hash(package: Path = _PACKAGE) -> str:
     return digest.hexdigest()
 
 
-def own_code(problem: AnyProblem, policies: Mapping[str, Policy]) -> dict[str, str]:
+def own_code(problem: Problem, policies: Mapping[str, Policy]) -> dict[str, str]:
     """Hash the modules of policies and laws that are not in the rooms of `code_hash`, by module.
 
     Examples
@@ -245,7 +225,7 @@ def own_code(problem: AnyProblem, policies: Mapping[str, Policy]) -> dict[str, s
     >>> own_code(ac.paper.setting1(), {"UCB1": ac.UCB1()})
     {}
     """
-    laws = () if isinstance(problem, ContextualProblem) else problem.arm_laws
+    laws = [law for _, laws in _laws(problem) for law in laws]
     modules = {type(one).__module__ for one in (*policies.values(), *laws)} - {"__main__"}
     rooms = [_PACKAGE / room for room in _ROOMS]
     files = {module: getattr(sys.modules[module], "__file__", None) for module in modules}
@@ -264,28 +244,25 @@ def versions() -> dict[str, str]:
     return {"accrual": VERSION, **{name: version(name) for name in ("numba", "numpy", "scipy")}}
 
 
-def _describe(problem: AnyProblem) -> dict[str, Any]:
-    if isinstance(problem, ContextualProblem):
-        return {
-            "contexts": repr(problem.contexts),
-            "effects": _digest(problem.effects),
-            "window": problem.window,
-            "speeds": _digest(problem.speeds),
-            "link": problem.link,
-            "pay": problem.pay,
-            "arms": list(problem.arms),
-        }
+def _describe(problem: Problem) -> dict[str, Any]:
     return {
         "caps": list(problem.caps),
         "window": problem.window,
         "groups": problem.groups,
         "division": problem.division,
         "arms": list(problem.arms),
-        "laws": [_describe_law(law) for law in problem.arm_laws],
+        "contexts": repr(problem.contexts),
+        "laws": [[at, *map(_describe_law, laws)] for at, laws in _laws(problem)],
     }
 
 
-def _describe_law(law: Law) -> str:
+def _laws(problem: Problem) -> list[tuple[int, Sequence[AnyLaw]]]:
+    """Return the laws of the arms, with the first round of each phase."""
+    laws: Any = problem.laws
+    return [(1, laws), *problem.changes]
+
+
+def _describe_law(law: AnyLaw) -> str:
     return f"EmpiricalLaw{_digest(law.rows)}" if isinstance(law, EmpiricalLaw) else repr(law)
 
 

@@ -25,7 +25,7 @@ from types import ModuleType
 from typing import Any
 
 from accrual.core.errors import InputError, need, whole
-from accrual.problems.contexts import AnyProblem
+from accrual.problems.problem import Problem
 from accrual.runs.cells import Cell, code_hash, own_code, versions
 from accrual.runs.runner import JOBS_MOST, compute
 
@@ -98,7 +98,7 @@ class OnRay:
         return _SPARE + 2 * int(ray.cluster_resources().get("CPU", 1))
 
 
-def _work(problem: AnyProblem, rest: dict[str, Any], mark: str) -> str | None:
+def _work(problem: Problem, rest: dict[str, Any], mark: str) -> str | None:
     """Compute a cell on a worker; return one line that says why it cannot be computed, or None."""
     node, cell = socket.gethostname(), Cell(problem=problem, **rest)
     if not os.path.exists(mark):

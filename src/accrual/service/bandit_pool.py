@@ -11,27 +11,27 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from accrual.core.errors import InputError, unknown
 from accrual.core.features import Features
 from accrual.live.archive import archive, delete, erase_due, restore
 from accrual.live.bandit import Bandit, staleness_of
 from accrual.live.clock import SteadyClock
-from accrual.live.commit import Decide
+from accrual.live.commit import BanditRequest, Call, Decide
 from accrual.live.config import Options, arm_read, given_config, limits_written, stored_config
 from accrual.live.context_worth import ContextWorth
 from accrual.live.state import BanditState
 from accrual.live.watch import GUARDRAIL_OUTCOMES, VERDICT_OUTCOMES, Verdict
-from accrual.service.commit_queue import CommitQueue, QueueLimit
 from accrual.service.messages import BANDIT
 from accrual.service.metrics import Metrics
 from accrual.service.refusals import Refusal, try_later
 from accrual.store.base import (
     ARCHIVED,
     ERASE_AT,
+    Answer,
     BanditRow,
     CloseDecision,
     NewPiece,
@@ -54,15 +54,39 @@ _WORTH_LEAST, _WORTH_MORE = 20, 0.05
 log = logging.getLogger("accrual.service")
 
 
-class ServedBandit:
-    """An open bandit, its commit queue, and the names of its arms."""
+class QueueLimit:
+    """The limit on what may wait in all commit queues of a process together."""
 
-    def __init__(self, row: BanditRow, bandit: Bandit, store: Store, queue: CommitQueue) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.taken = 0
+
+    def take(self, count: int) -> None:
+        """Count decisions and pieces as waiting, or refuse them."""
+        if self.taken + count > self._most and self.taken:
+            raise try_later("busy", f"{self.taken:,} decisions and pieces wait to be stored; try again")
+        self.taken += count
+
+
+class CommitThreads(NamedTuple):
+    """What the commit queues of all bandits of a process share."""
+
+    threads: Executor  # in which transactions run
+    limit: QueueLimit
+    metrics: Metrics
+
+
+class ServedBandit:
+    """An open bandit, what waits to be stored for it, and the names of its arms."""
+
+    def __init__(self, row: BanditRow, bandit: Bandit, store: Store, commits: CommitThreads) -> None:
         self.name = row.name
         self.row = row
         self.config: Mapping[str, Any] = row.config
         self.bandit = bandit
-        self.queue = queue
+        self._commits = commits
+        self._waiting: dict[asyncio.Future[None], Call] = {}
+        bandit.queue.observer = self._committed
         self.step = 1.0 if row.rounds else 0.0
         self.imported: int = row.config.get("imported", 0)  # decisions with lower ids come from an old log
         self._number = row.number
@@ -74,6 +98,57 @@ class ServedBandit:
         self._winner: str | None = None
         # At how many closed decisions it is computed again, which arms were retired, and the result.
         self._worth: tuple[float, list[bool], ContextWorth] | None = None
+
+    async def submit(self, requests: Sequence[BanditRequest]) -> list[Answer]:
+        """Store requests that the bandit has checked; return an answer for each when all are durable.
+
+        Transactions run in a thread, so that the event loop goes on. Requests that arrive in the same turn
+        of the loop, or during a transaction, share the next transaction.
+        """
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+        call = Call(requests, functools.partial(loop.call_soon_threadsafe, self._wake, done))
+        self._commits.limit.take(call.size)
+        self._waiting[done] = call
+        if self.bandit.queue.join(call):
+            loop.call_soon(self._wake, done)  # when the other requests of this turn have joined
+        await done
+        try:
+            return call.result()
+        except InputError:
+            raise
+        except StoreError:
+            text = "it is not known whether this was stored; send it again with the same key"
+            raise try_later("store", text) from None
+        except Exception:
+            raise Refusal("internal", "the service has a fault; its log says more") from None
+
+    def _wake(self, done: asyncio.Future[None]) -> None:
+        """Go on with a call that waits: return its answers, or start the transaction that it leads."""
+        call = self._waiting[done]
+        if not call.done:
+            self._commits.threads.submit(self.bandit.queue.lead)
+            return
+        del self._waiting[done]
+        self._commits.limit.taken -= call.size
+        if not done.done():  # the client may have gone
+            done.set_result(None)
+
+    def _committed(self, seconds: float, calls: Sequence[Call], failure: BaseException | None) -> None:
+        """Count a transaction, and log one that failed."""
+        metrics = self._commits.metrics
+        if failure is None:
+            metrics.committed(seconds, calls)
+        elif not isinstance(failure, InputError):
+            metrics.failed.inc()
+            known = isinstance(failure, StoreError)  # the message says what is wrong
+            extra = {"error": str(failure), "requests": sum(len(call.requests) for call in calls)}
+            log.error("a commit failed", exc_info=None if known else failure, extra=extra)
+
+    async def drain(self) -> None:
+        """Wait until everything that waits is stored."""
+        while self._waiting:
+            await asyncio.wait(self._waiting)
 
     def knows(self, arms: Sequence[int]) -> bool:
         """Return whether the names of these arms have been read."""
@@ -164,6 +239,7 @@ class ServedBandit:
 
     def release(self, keep: bool = True) -> None:
         """Close the bandit, with a snapshot unless `keep` is False."""
+        self.bandit.queue.observer = None  # it refers to this object, which would be freed much later
         try:
             self.bandit.close(keep)
         except StoreError as error:  # the log has everything; only the next start takes longer
@@ -194,11 +270,11 @@ class BanditPool:
         self._opening = asyncio.Lock()
         # A file has one writer, and every thread would keep the memory that a snapshot took.
         self._commits = ThreadPoolExecutor(8 if store.shared else 1, "commit")
+        self.queue_limit = QueueLimit(queue)
         self._reads = ThreadPoolExecutor(4, "read")
         self._computing = ThreadPoolExecutor(2, "compute")  # of its own, so that reading keys does not wait
         self._refolds = ThreadPoolExecutor(1, "refold")  # of its own, so that other requests do not wait
         self._refolding = 0
-        self.queue_limit = QueueLimit(queue)
         self._clock = SteadyClock(store.clock)
         self._options: dict[str, Options] = {}  # the clock of a bandit made with its own: no store keeps it
         self._stored = -math.inf  # when the store was last seen to take a write, by the monotonic clock
@@ -266,7 +342,7 @@ class BanditPool:
         """Store what waits and stop serving a bandit. `keep` says whether a snapshot is kept."""
         served = self._open.pop(name, None)
         if served is not None:
-            await served.queue.drain()
+            await served.drain()
             await self.read(functools.partial(served.release, keep))
 
     def _failed(self, name: str, error: Exception) -> Refusal:
@@ -281,11 +357,10 @@ class BanditPool:
         return Refusal("not-served", why)
 
     def _add(self, row: BanditRow, bandit: Bandit) -> None:
-        submit = functools.partial(bandit.submit, pieces_checked=True)
-        queue = CommitQueue(submit, self._commits, self.queue_limit, self._metrics)
         if self._store.shared:
             bandit.follow()
-        self._open[row.name] = ServedBandit(row, bandit, self._store, queue)
+        commits = CommitThreads(self._commits, self.queue_limit, self._metrics)
+        self._open[row.name] = ServedBandit(row, bandit, self._store, commits)
 
     async def create(self, name: str, arms: Mapping[str, float], window: int | str,
                      settings: Mapping[str, Any]) -> tuple[ServedBandit, bool]:  # fmt: skip
@@ -420,8 +495,8 @@ class BanditPool:
         for outcome in VERDICT_OUTCOMES:
             metrics.verdict.labels(outcome).set(outcomes[outcome])
         found = Counter(rail.outcome for state in states for rail in state.guardrails)
-        for outcome in GUARDRAIL_OUTCOMES:
-            metrics.guardrails.labels(outcome).set(found[outcome])
+        for finding in GUARDRAIL_OUTCOMES:
+            metrics.guardrails.labels(finding).set(found[finding])
 
     def measure_worker(self) -> None:
         """Bring those gauges up to date that differ between workers. They are quick to measure."""
@@ -435,7 +510,7 @@ class BanditPool:
     async def close(self) -> None:
         """Store what waits, save snapshots, and close the store."""
         for served in self._open.values():
-            await served.queue.drain()
+            await served.drain()
         for served in self._open.values():
             await self.read(served.release)
         await self.read(self._store.close)

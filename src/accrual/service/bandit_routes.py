@@ -12,47 +12,31 @@ from msgspec import Raw
 
 from accrual.core.errors import InputError
 from accrual.core.features import Features
-from accrual.core.interval import Interval
 from accrual.live.bandit import Bandit
 from accrual.live.config import window_of
 from accrual.live.context_worth import ContextWorth
+from accrual.live.explain import Explanation
 from accrual.live.state import BanditState
 from accrual.live.watch import REWARD, Guardrail
 from accrual.service.bandit_pool import BanditPool, ServedBandit
 from accrual.service.messages import (
-    AlarmOut,
-    ArmStateOut,
     BanditIn,
-    BanditOut,
+    BanditInfoOut,
     BanditsOut,
-    ChangedArmOut,
-    ContextWorthOut,
     DecisionOut,
     DeleteQuery,
     DoneOut,
     EventOut,
-    EventsOut,
-    ExplanationOut,
+    EventPageOut,
     ExportQuery,
-    FeatureOut,
-    GuardedArmOut,
     GuardrailIn,
-    GuardrailOut,
     HistoryOut,
-    IntervalOut,
-    LevelOut,
     NewArmIn,
     NoBody,
     NotServedOut,
-    PairOut,
-    ReasonOut,
     RecentOut,
     RecentQuery,
     RetireIn,
-    StateOut,
-    VerdictOut,
-    WinnerOut,
-    message_of,
 )
 from accrual.service.operations import Call, Operation, decision_id
 from accrual.service.refusals import Refusal
@@ -64,7 +48,6 @@ from accrual.store.base import (
     CloseDecision,
     RetireArm,
     Status,
-    StoreRequest,
 )
 from accrual.store.events import Events, Kind, event_column
 
@@ -91,35 +74,35 @@ class BanditRoutes:
     def operations(self) -> list[Operation]:
         """Return a row for each route."""
         return [
-            Operation("createBandit", "POST", "/v1/bandits", "admin", self.create, BanditOut,
+            Operation("createBandit", "POST", "/v1/bandits", "admin", self.create, BanditInfoOut,
                       takes=BanditIn, created=True),
             Operation("listBandits", "GET", "/v1/bandits", "read", self.list, BanditsOut),
-            Operation("getBandit", "GET", _AT, "read", self.get, BanditOut),
-            Operation("archiveBandit", "POST", f"{_AT}/archive", "admin", self.archive, BanditOut,
+            Operation("getBandit", "GET", _AT, "read", self.get, BanditInfoOut),
+            Operation("archiveBandit", "POST", f"{_AT}/archive", "admin", self.archive, BanditInfoOut,
                       takes=NoBody, body_optional=True),
-            Operation("restoreBandit", "POST", f"{_AT}/restore", "admin", self.restore, BanditOut,
+            Operation("restoreBandit", "POST", f"{_AT}/restore", "admin", self.restore, BanditInfoOut,
                       takes=NoBody, body_optional=True),
-            Operation("deleteBandit", "DELETE", _AT, "admin", self.delete, BanditOut, query=DeleteQuery),
-            Operation("getState", "GET", f"{_AT}/state", "read", self.state, StateOut),
+            Operation("deleteBandit", "DELETE", _AT, "admin", self.delete, BanditInfoOut, query=DeleteQuery),
+            Operation("getState", "GET", f"{_AT}/state", "read", self.state, BanditState),
             Operation("getHistory", "GET", f"{_AT}/history", "read", self.history, HistoryOut),
-            Operation("getContextWorth", "GET", f"{_AT}/contexts", "read", self.contexts, ContextWorthOut),
+            Operation("getContextWorth", "GET", f"{_AT}/contexts", "read", self.contexts, ContextWorth),
             Operation("addArm", "POST", f"{_AT}/arms", "admin", self.add_arm, DoneOut, takes=NewArmIn),
             Operation("retireArm", "POST", f"{_AT}/arms/retire", "admin", self.retire_arm, DoneOut,
                       takes=RetireIn),
             Operation("listDecisions", "GET", f"{_AT}/decisions", "read", self.recent, RecentOut,
                       query=RecentQuery),
             Operation("explainDecision", "GET", f"{_AT}/decisions/{{id}}/explain", "read", self.explain,
-                      ExplanationOut),
+                      Explanation),
             Operation("closeDecision", "POST", f"{_AT}/decisions/{{id}}/close", "write", self.close, DoneOut,
                       takes=NoBody, body_optional=True),
-            Operation("exportEvents", "GET", f"{_AT}/export", "read", self.export, EventsOut,
+            Operation("exportEvents", "GET", f"{_AT}/export", "read", self.export, EventPageOut,
                       query=ExportQuery),
         ]  # fmt: skip
 
     async def _find(self, call: Call) -> ServedBandit:
         return await self._bandits.find(call.path["bandit"])
 
-    async def create(self, call: Call) -> tuple[int, BanditOut]:
+    async def create(self, call: Call) -> tuple[int, BanditInfoOut]:
         """Make a bandit. The same request sent again is no error. Another bandit of this name is."""
         given: BanditIn = call.body
         settings = {"groups": given.groups, "policy": given.policy, "seed": given.seed,
@@ -140,19 +123,19 @@ class BanditRoutes:
         failed = [NotServedOut(name, why) for name, why in sorted(failures.items())]
         return BanditsOut([_bandit(row) for row in rows if ARCHIVED not in row.config], archived, failed)
 
-    async def get(self, call: Call) -> BanditOut:
+    async def get(self, call: Call) -> BanditInfoOut:
         """Show a bandit as it was made, and whether it is archived."""
         return _bandit(await self._bandits.row(call.path["bandit"]))
 
-    async def archive(self, call: Call) -> BanditOut:
+    async def archive(self, call: Call) -> BanditInfoOut:
         """Stop serving a bandit. All its data are kept, and it can be restored."""
         return _bandit(await self._bandits.archive(call.path["bandit"]))
 
-    async def restore(self, call: Call) -> BanditOut:
+    async def restore(self, call: Call) -> BanditInfoOut:
         """Serve an archived or deleted bandit again, as it was."""
         return _bandit(await self._bandits.restore(call.path["bandit"]))
 
-    async def delete(self, call: Call) -> BanditOut:
+    async def delete(self, call: Call) -> BanditInfoOut:
         """Archive a bandit and permanently erase it after `grace`. Until then it can be restored."""
         return _bandit(await self._bandits.archive(call.path["bandit"], call.query.grace))
 
@@ -163,7 +146,7 @@ class BanditRoutes:
         as it took to compute, if that is longer.
         """
         served = await self._find(call)
-        return Raw(await self._bandits.computed(served, "state", lambda: _write(_state(served))))
+        return Raw(await self._bandits.computed(served, "state", lambda: _write(served.state())))
 
     async def history(self, call: Call) -> Raw:
         """Show how often each arm was chosen, since the first decision, in up to 40 parts of the log.
@@ -173,20 +156,21 @@ class BanditRoutes:
         served = await self._find(call)
         return Raw(await self._bandits.computed(served, "history", lambda: _write(_share_history(served))))
 
-    async def contexts(self, call: Call) -> ContextWorthOut:
+    async def contexts(self, call: Call) -> ContextWorth:
         """Show what contexts are worth: the reward per decision with and without them.
 
         The answer is computed from closed decisions when a request asks for it. It is computed again when
         a twentieth more decisions have closed.
         """
         served = await self._find(call)
-        return _worth(await self._bandits.refold(served.context_worth))
+        return await self._bandits.refold(served.context_worth)
 
     async def add_arm(self, call: Call) -> DoneOut:
         """Add an arm. The same request sent again is no error."""
         served, given = await self._find(call), call.body
-        about = served.bandit.about(given.about)
-        answer = await _one(served, AddArm(given.name, given.cap, _window(served, given.window), about))
+        bandit, window = served.bandit, _window(served, given.window)
+        arm = AddArm(given.name, given.cap, window, bandit.about(given.about))
+        (answer,) = await self._bandits.read(lambda: bandit.submit((arm,)))
         if answer.status is Status.CONFLICT:
             raise Refusal("conflict", "an arm of this name has another cap, another window or other features")
         await self._bandits.read(served.learn_arms)
@@ -196,14 +180,15 @@ class BanditRoutes:
         """Never choose an arm again. The policy still learns from pieces of its pending decisions."""
         served = await self._find(call)
         arm = await self._bandits.read(lambda: served.arm_number(call.body.name))
-        return _done(await _one(served, RetireArm(arm)))
+        (answer,) = await served.submit((RetireArm(arm),))
+        return _done(answer)
 
     async def recent(self, call: Call) -> RecentOut:
         """List the last decisions, newest first. Decisions of an old log are left out."""
         served = await self._find(call)
         return await self._bandits.compute(lambda: _recent(served, call.query.limit))
 
-    async def explain(self, call: Call) -> ExplanationOut:
+    async def explain(self, call: Call) -> Explanation:
         """Explain a decision: show every arm's index at that moment, and what the index was made of."""
         served, id_ = await self._find(call), decision_id(call)
         return await self._bandits.refold(lambda: _explained(served.bandit, id_))
@@ -211,20 +196,15 @@ class BanditRoutes:
     async def close(self, call: Call) -> DoneOut:
         """Close a decision: pieces that still come are late. What it has paid counts as before."""
         served, id_ = await self._find(call), decision_id(call)
-        answer = await _one(served, CloseDecision(id_))
+        (answer,) = await served.submit((CloseDecision(id_),))
         if answer.status is Status.UNKNOWN:
             raise Refusal("unknown-decision", f"no decision has the id {id_}")
         return _done(answer)
 
-    async def export(self, call: Call) -> EventsOut:
+    async def export(self, call: Call) -> EventPageOut:
         """Read the log after a position, in order. `accrual db export` writes the whole log as Parquet."""
         served, (after, limit) = await self._find(call), (call.query.after, call.query.limit)
         return await self._bandits.compute(lambda: _events(served, served.events(after, limit), after, limit))
-
-
-async def _one(served: ServedBandit, item: StoreRequest) -> Answer:
-    (answer,) = await served.queue.submit((item,))
-    return answer
 
 
 def _done(answer: Answer) -> DoneOut:
@@ -260,50 +240,14 @@ def _guardrails(given: BanditIn) -> dict[str, Guardrail] | None:
     return rails or None
 
 
-def _bandit(row: BanditRow) -> BanditOut:
+def _bandit(row: BanditRow) -> BanditInfoOut:
     names = [arm[0] for arm in row.config["arms"]]
-    fields = {key: value for key, value in row.config.items() if key in BanditOut.__struct_fields__}
+    fields = {key: value for key, value in row.config.items() if key in BanditInfoOut.__struct_fields__}
     guardrails = {
         name: GuardrailIn(cap=cap, margin=margin, action=action)
         for name, cap, margin, action in row.config.get("guardrails", ())
     }
-    return BanditOut(**fields | {"name": row.name, "arms": names, "guardrails": guardrails})
-
-
-def _state(served: ServedBandit) -> StateOut:
-    state = served.state()
-    features = [
-        message_of(FeatureOut, feature, levels=[message_of(LevelOut, level) for level in feature.levels])
-        for feature in state.features
-    ]
-    guardrails = [
-        message_of(GuardrailOut, rail, arms=[message_of(GuardedArmOut, arm) for arm in rail.arms])
-        for rail in state.guardrails
-    ]
-    changed = [message_of(ChangedArmOut, arm) for arm in state.alarm.arms]
-    return message_of(
-        StateOut,
-        state,
-        duplicates=served.queue.duplicates,
-        behind=served.bandit.behind,
-        arms=[message_of(ArmStateOut, arm) for arm in state.arms],
-        verdict=_verdict(state),
-        features=features,
-        guardrails=guardrails,
-        alarm=message_of(AlarmOut, state.alarm, arms=changed),
-    )
-
-
-def _verdict(state: BanditState) -> VerdictOut:
-    verdict = state.verdict
-    in_play = {arm.name for arm in state.arms if not arm.retired}
-    changed = any(arm.name in in_play for arm in state.alarm.arms)
-    return message_of(
-        VerdictOut,
-        verdict,
-        may_stop=verdict.winner is not None and not changed,
-        pairs=[message_of(PairOut, pair) for pair in verdict.pairs],
-    )
+    return BanditInfoOut(**fields | {"name": row.name, "arms": names, "guardrails": guardrails})
 
 
 def _share_history(served: ServedBandit) -> HistoryOut:
@@ -357,34 +301,14 @@ def _recent(served: ServedBandit, limit: int) -> RecentOut:
     )
 
 
-def _explained(bandit: Bandit, id_: int) -> ExplanationOut:
+def _explained(bandit: Bandit, id_: int) -> Explanation:
     try:
-        found = bandit.explain(id_)
+        return bandit.explain(id_)
     except InputError as error:
         raise Refusal("unknown-decision", str(error)) from None
-    reasons = [
-        ReasonOut(arm=reason.arm, index=reason.value, terms=dict(reason.terms), estimate=reason.estimate)
-        for reason in found.reasons
-    ]
-    return message_of(ExplanationOut, found, reasons=reasons)
 
 
-def _worth(worth: ContextWorth) -> ContextWorthOut:
-    winners = [message_of(WinnerOut, one, more=_interval(one.more)) for one in worth.winners]
-    names = ("more", "with_contexts", "without")
-    return message_of(
-        ContextWorthOut,
-        worth,
-        winners=winners,
-        **{name: _interval(getattr(worth, name)) for name in names},
-    )
-
-
-def _interval(found: Interval | None) -> IntervalOut | None:
-    return None if found is None else message_of(IntervalOut, found)
-
-
-def _events(served: ServedBandit, events: Events, after: int, limit: int) -> EventsOut:
+def _events(served: ServedBandit, events: Events, after: int, limit: int) -> EventPageOut:
     served.learn_arms()
     contexts = served.contexts(events)
     streams = [name for name, *_ in served.config.get("guardrails", ())]
@@ -415,4 +339,4 @@ def _events(served: ServedBandit, events: Events, after: int, limit: int) -> Eve
             if about is not None:
                 row["about"] = about
         rows.append(EventOut(**row))
-    return EventsOut(events=rows, next=rows[-1].seq if rows else after, end=len(rows) < limit)
+    return EventPageOut(events=rows, next=rows[-1].seq if rows else after, end=len(rows) < limit)

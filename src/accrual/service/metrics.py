@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from accrual.live.commit import BanditRequest, Decide
-from accrual.store.base import Answer, NewPiece, Status
+from accrual.live.commit import Call, Decide
+from accrual.store.base import NewPiece, Status
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"  # the folder in which several processes share their counts
@@ -88,16 +88,14 @@ class Metrics:
             histogram = self._of_route[route, status] = self._request_seconds.labels(route, status)
         histogram.observe(seconds)
 
-    def committed(self, seconds: float, requests: Sequence[BanditRequest], answers: Sequence[Answer]) -> int:
-        """Count a transaction, and return how many of its decisions and pieces had been stored before."""
+    def committed(self, seconds: float, calls: Sequence[Call]) -> None:
+        """Count a transaction."""
         self.seconds.observe(seconds)
-        self.group.observe(len(requests))
+        self.group.observe(sum(call.size for call in calls))
         decisions = again = 0
         outcomes: Tally[tuple[Status, bool]] = Tally()
-        if set(map(type, requests)) == {NewPiece}:  # the most frequent case, counted fast
-            outcomes.update(map(_OUTCOME, answers))
-        else:
-            for request, answer in zip(requests, answers, strict=True):
+        for call in calls:
+            for request, answer in zip(call.requests, call.answers or (), strict=False):
                 if isinstance(request, NewPiece):
                     outcomes[_OUTCOME(answer)] += 1
                 elif answer.status is Status.AGAIN:
@@ -111,7 +109,6 @@ class Metrics:
             self.decisions.inc(decisions)
         if again:
             self.duplicates.inc(again)
-        return again
 
     def page(self) -> bytes:
         """Return the metrics of all workers in the format of Prometheus."""

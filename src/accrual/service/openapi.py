@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
@@ -21,6 +22,8 @@ decision or piece is durable.
 
 Errors are problem documents (RFC 9457). A program should use the last word of their `type`.
 """
+_SECTION = re.compile(r"\n\n([A-Z]\w+)\n-{3,}\n")  # of a docstring
+_ATTRIBUTE = re.compile(r"^(\w+) : .*\n((?:    .*\n)+)", re.MULTILINE)
 _PATH: dict[str, tuple[str, dict[str, Any]]] = {  # the parts of a path in braces
     "bandit": ("A bandit's name.", {"type": "string", "pattern": BANDIT}),
     "id": ("A decision's id.", {"type": "integer", "minimum": 0, "maximum": WHOLE_MOST}),
@@ -34,6 +37,8 @@ def openapi_document(operations: Sequence[Operation]) -> dict[str, Any]:
         [*types, ProblemDocument], ref_template=_SCHEMAS + "{name}"
     )
     shape = dict(zip(map(repr, types), shapes, strict=False))
+    for schema in schemas.values():
+        _describe(schema)
     paths: dict[str, Any] = {}
     for row in operations:
         parameters = [_path_parameter(name) for name in _PATH if f"{{{name}}}" in row.path]
@@ -63,7 +68,38 @@ def openapi_document(operations: Sequence[Operation]) -> dict[str, Any]:
     }  # fmt: skip
     key = {"type": "http", "scheme": "bearer", "description": "A key of `accrual keys create`."}
     components = {"schemas": schemas, "securitySchemes": {"key": key}}
-    return {"openapi": "3.1.0", "info": info, "paths": paths, "components": components}
+    document = {"openapi": "3.1.0", "info": info, "paths": paths, "components": components}
+    renamed: dict[str, Any] = _with_public_names(document)
+    return renamed
+
+
+def _describe(schema: dict[str, Any]) -> None:
+    """Divide a class's docstring into the description of its schema and those of its fields.
+
+    A class of `live` describes its fields in the section "Attributes", and every field of it is always sent.
+    """
+    text, *sections = _SECTION.split(inspect.cleandoc(schema.get("description", "")))
+    schema["description"] = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+    for title, body in zip(sections[::2], sections[1::2], strict=True):
+        if title == "Attributes":
+            schema["required"] = list(schema["properties"])
+            for name, told in _ATTRIBUTE.findall(body + "\n"):
+                described = schema["properties"][name]
+                said = " ".join(told.split()).replace(". None", ". Null")
+                described["description"] = re.sub(r"\bNone\b", "null", said)
+
+
+def _with_public_names(part: Any) -> Any:
+    """Name schemas as clients name them, without the endings of the classes in `messages`."""
+    if isinstance(part, list):
+        return [_with_public_names(one) for one in part]
+    if isinstance(part, dict):
+        return {_public(key): _with_public_names(value) for key, value in part.items()}
+    return _public(part) if isinstance(part, str) else part
+
+
+def _public(text: str) -> str:
+    return re.sub(r"^((?:#/components/schemas/)?[A-Z][A-Za-z]+)(?:In|Out)$", r"\1", text)
 
 
 def _path_parameter(name: str) -> dict[str, Any]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 import logging
+import logging.config
 import os
+import signal
 import socket
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from multiprocessing import get_context
+from multiprocessing.connection import wait
+from multiprocessing.context import SpawnProcess
 from typing import Any, cast
 
 import msgspec
 import uvicorn
 from prometheus_client.multiprocess import mark_process_dead
-from uvicorn.supervisors import Multiprocess
 
 from accrual.core.errors import InputError
 from accrual.service.app import Simulation, create, prepare
@@ -27,6 +30,9 @@ _MINUTE = 60.0  # seconds
 _MOST = 100  # warnings and errors with the same text in a minute
 _BACKLOG = 128  # connections that may wait; one turn of the event loop may accept them all
 _DESCRIPTORS = 200  # file descriptors that the process needs beside its connections
+_PAUSE = 0.5  # seconds before a worker that has died is replaced
+
+log = logging.getLogger("accrual.service")
 
 
 def serve(
@@ -57,11 +63,10 @@ def serve(
             _several(settings, listener)
 
 
-def config_of(settings: Settings, app: Any, factory: bool = False) -> uvicorn.Config:
+def config_of(settings: Settings, app: Any) -> uvicorn.Config:
     """Return the configuration with which uvicorn runs the service."""
     return uvicorn.Config(
         app,
-        factory=factory,
         http=cast(
             Any,
             Limits(settings.body_seconds, settings.body, settings.connections, settings.address_connections),
@@ -72,11 +77,9 @@ def config_of(settings: Settings, app: Any, factory: bool = False) -> uvicorn.Co
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        workers=settings.workers,
         backlog=_BACKLOG,
         timeout_keep_alive=60,
         timeout_graceful_shutdown=settings.stop_seconds,
-        timeout_worker_healthcheck=30,  # a process that compiles is slow to answer, not dead
     )
 
 
@@ -101,18 +104,67 @@ def _need_descriptors(connections: int) -> None:
 def _several(settings: Settings, listener: socket.socket) -> None:
     with tempfile.TemporaryDirectory(prefix="accrual-metrics-") as folder:
         os.environ[DIRECTORY] = folder  # before any process starts
-        config = config_of(settings, functools.partial(create, settings), factory=True)
-        Workers(config, sockets=[listener]).run()
+        logging.config.dictConfig(logging_config())
+        Workers(settings, listener).run()
 
 
-class Workers(Multiprocess):
-    """The worker processes. The metrics of a worker that has died are left out."""
+def _work(settings: Settings, listener: socket.socket) -> None:
+    """Serve in a process of its own."""
+    uvicorn.Server(config_of(settings, create(settings))).run(sockets=[listener])
 
-    def keep_subprocess_alive(self) -> None:
-        before = [process.pid for process in self.processes]
-        super().keep_subprocess_alive()
-        for pid in set(before) - {process.pid for process in self.processes}:
-            mark_process_dead(pid)  # type: ignore[no-untyped-call]
+
+class Workers:
+    """The worker processes, which accept connections at one socket. A worker that has died is replaced.
+
+    SIGTERM and SIGINT end all of them; each first answers the requests that it has.
+
+    Parameters
+    ----------
+    settings : Settings
+    listener : socket
+    """
+
+    def __init__(self, settings: Settings, listener: socket.socket) -> None:
+        self._settings = settings
+        self._listener = listener
+        self._stopping = False
+        self._processes: list[SpawnProcess] = []
+
+    def run(self) -> None:
+        """Start the workers, and return when a signal has ended them."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._stop)
+        for _ in range(self._settings.workers):
+            self._start()
+        while not self._stopping:
+            ended = wait([process.sentinel for process in self._processes])
+            if not self._stopping:
+                self._replace(ended)
+        self._stop()  # also a worker that was started when the signal came
+        for process in self._processes:
+            process.join()
+
+    def _start(self) -> None:
+        # Not by a fork, which would copy the locks of threads that the copy does not have.
+        process = get_context("spawn").Process(target=_work, args=(self._settings, self._listener))
+        process.start()
+        self._processes.append(process)
+
+    def _replace(self, ended: Sequence[object]) -> None:
+        """Start a worker for each that has ended, whose metrics are then left out."""
+        for process in [process for process in self._processes if process.sentinel in ended]:
+            process.join()
+            mark_process_dead(process.pid)  # type: ignore[no-untyped-call]
+            self._processes.remove(process)
+            extra = {"worker": process.pid, "exit_code": process.exitcode}
+            log.error("a worker has ended; another is started", extra=extra)
+            time.sleep(_PAUSE)  # if it cannot start, it is not started hundreds of times a second
+            self._start()
+
+    def _stop(self, *_: object) -> None:
+        self._stopping = True
+        for process in self._processes:
+            process.terminate()  # uvicorn answers what is under way
 
 
 def bound(settings: Settings) -> socket.socket:

@@ -10,16 +10,16 @@ import msgspec
 from msgspec import UNSET
 
 from accrual.core.errors import InputError
-from accrual.live.commit import BanditRequest, Decide
+from accrual.live.commit import BanditRequest
 from accrual.service.bandit_pool import ServedBandit
 from accrual.service.json_input import json_reader
-from accrual.service.messages import DecisionOut, DecisionsIn, DecisionsOut, PieceIn, PieceOut, PiecesIn
+from accrual.service.messages import DecideIn, DecisionOut, DecisionsOut, PieceIn, PieceResultOut, PiecesIn
 from accrual.service.operations import Operation
 from accrual.service.refusals import Refusal
 from accrual.store.base import Answer, NewPiece, Status
 
 _read_pieces = json_reader(PiecesIn)
-_read_decisions = json_reader(DecisionsIn)
+_read_decisions = json_reader(DecideIn)
 _write = msgspec.json.Encoder().encode
 
 _STORED, _AGAIN = Status.STORED, Status.AGAIN
@@ -50,28 +50,21 @@ class TrafficRoutes:
         at = "/v1/bandits/{bandit}"
         return [
             Operation("decide", "POST", f"{at}/decisions", "write", self.decisions, DecisionsOut,
-                      takes=DecisionsIn, body_optional=True),
-            Operation("observe", "POST", f"{at}/pieces", "write", self.pieces, PieceOut | list[PieceOut],
-                      takes=PiecesIn),
+                      takes=DecideIn, body_optional=True),
+            Operation("observe", "POST", f"{at}/pieces", "write", self.pieces,
+                      PieceResultOut | list[PieceResultOut], takes=PiecesIn),
         ]  # fmt: skip
 
     async def decisions(self, name: str, body: bytes) -> bytes:
         """Make decisions. With a key, the same request sent again returns the same decisions."""
         served = await self._find(name)
-        given = _read_decisions(body) if body else DecisionsIn()
-        if given.key is not None:
-            check_key(given.key)
+        given = _read_decisions(body) if body else DecideIn()
+        one = given.n == 1 and not isinstance(given.context, list)
+        request = served.bandit.choice(None if one else given.n, given.key, given.context)
         try:
-            one = given.n == 1 and not isinstance(given.context, list)
-            contexts = served.bandit.stored_contexts(given.context, None if one else given.n)
-        except InputError as error:
-            raise Refusal("invalid", str(error)) from None
-        try:
-            (answer,) = await served.queue.submit((Decide(given.n, given.key, contexts),))
-        except Refusal as refusal:
-            if refusal.kind != "invalid":
-                raise
-            raise Refusal("no-arms", str(refusal)) from None  # everything else was checked above
+            (answer,) = await served.submit((request,))
+        except InputError as error:  # everything else was checked above
+            raise Refusal("no-arms", str(error)) from None
         if answer.status is Status.CONFLICT:
             raise Refusal(
                 "conflict", "the key has been used for another number of decisions, or other contexts"
@@ -96,9 +89,7 @@ class TrafficRoutes:
         given = _read_pieces(body)
         if isinstance(given, list):
             return await self._many(served, given)
-        if given.key is not None:
-            check_key(given.key)
-        (answer,) = await served.queue.submit((_new_piece(served, given),))
+        (answer,) = await served.submit((_new_piece(served, given),))
         status = answer.status
         if status in _NOT_STORED:
             raise Refusal(*_NOT_STORED[status])
@@ -106,38 +97,27 @@ class TrafficRoutes:
 
     async def _many(self, served: ServedBandit, given: Sequence[PieceIn]) -> bytes:
         """Store a list of pieces. One that is refused does not keep the others from being stored."""
-        refused: list[PieceOut | None] = []
+        refused: list[PieceResultOut | None] = []
         pieces: list[BanditRequest] = []
         for piece in given:
-            if piece.key is not None:
-                check_key(piece.key)
             try:
                 pieces.append(_new_piece(served, piece))
                 refused.append(None)
-            except Refusal as refusal:
-                refused.append(PieceOut("invalid", detail=str(refusal)))
-        answers = iter(await served.queue.submit(pieces) if pieces else ())
+            except InputError as error:
+                refused.append(PieceResultOut("invalid", detail=str(error)))
+        answers = iter(await served.submit(pieces) if pieces else ())
         return _write([_piece_out(next(answers)) if one is None else one for one in refused])
 
 
-def check_key(key: str) -> None:
-    """Refuse a key that a log or a database might not take."""
-    if not (key.isascii() and key.isprintable()):
-        raise Refusal("invalid", "a key must consist of printable ASCII characters")
-
-
 def _new_piece(served: ServedBandit, piece: PieceIn) -> NewPiece:
-    try:
-        return served.bandit.piece(piece.decision, piece.value, piece.age, piece.at, piece.key, piece.stream)
-    except InputError as error:
-        raise Refusal("invalid", str(error)) from None
+    return served.bandit.piece(*msgspec.structs.astuple(piece))
 
 
-def _piece_out(answer: Answer) -> PieceOut:
+def _piece_out(answer: Answer) -> PieceResultOut:
     status = answer.status
     outcome: Any = status.value
     if status is _STORED or status is _AGAIN:
         if status is _STORED and answer.late:
             outcome = "late"
-        return PieceOut(outcome, age=answer.age, late=answer.late, warning=answer.warning or UNSET)
-    return PieceOut(outcome, detail=_NOT_STORED[status][1])
+        return PieceResultOut(outcome, age=answer.age, late=answer.late, warning=answer.warning or UNSET)
+    return PieceResultOut(outcome, detail=_NOT_STORED[status][1])

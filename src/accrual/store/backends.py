@@ -135,9 +135,6 @@ class Backend(Protocol):
     def restore(self, address: Address, path: Path) -> None:
         """Put all that a backup holds into a database that holds nothing yet."""
 
-    def recover(self, address: Address, path: Path, until: float | None) -> list[str]:
-        """Write what is sound in a damaged database to a new SQLite file; return a report."""
-
 
 def backend_of(address: Address) -> Backend:
     """Return the backend of a database."""

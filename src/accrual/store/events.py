@@ -1,7 +1,7 @@
 """The tables of a store and the events they hold: every column is declared here, once.
 
 The row classes name the columns of each table with their types, and `EVENT_COLUMNS` says which columns make
-up an event of each kind. Queries, checksums, copies and exports follow from these declarations, by name. The
+up an event of each kind. Queries, copies and exports follow from these declarations, by name. The
 first two columns of a table of events are its key; in the order of the key, rows are in the order of the log.
 A column whose type has `| None` may be NULL.
 """
@@ -237,9 +237,9 @@ def select_all(table: str) -> str:
     return f"SELECT {quoted(TABLES[table]._fields)} FROM {table} ORDER BY 1, 2"
 
 
-def insert_into(table: str, *more: str) -> str:
-    """Return the statement that adds a row to a table of SQLite, which may have columns of its own."""
-    names = (*TABLES[table]._fields, *more)
+def insert_into(table: str) -> str:
+    """Return the statement that adds a row to a table of SQLite."""
+    names = TABLES[table]._fields
     return f"INSERT INTO {table} ({quoted(names)}) VALUES ({', '.join('?' * len(names))})"
 
 

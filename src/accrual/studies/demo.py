@@ -32,7 +32,7 @@ from accrual.policies.catalog import DEFAULT
 from accrual.problems.laws import LeavingLaw
 from accrual.problems.problem import Problem
 from accrual.service.bandit_pool import BanditPool
-from accrual.service.messages import BATCH_MOST, DecisionsIn, DecisionsOut, PieceIn
+from accrual.service.messages import BATCH_MOST, DecideIn, DecisionsOut, PieceIn
 from accrual.service.operations import Call, Operation
 from accrual.service.refusals import Refusal
 from accrual.service.traffic_routes import TrafficRoutes
@@ -153,7 +153,7 @@ class Demo:
         while count:
             some = min(count, BATCH_MOST)
             count -= some
-            made = _read(await traffic.decisions(self.bandit, _encode(DecisionsIn(some)))).decisions
+            made = _read(await traffic.decisions(self.bandit, _encode(DecideIn(some)))).decisions
             pay = self._draw(some)
             arms = [PROBLEM.arms.index(decision.arm) for decision in made]
             for i, (decision, arm) in enumerate(zip(made, arms, strict=True)):

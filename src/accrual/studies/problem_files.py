@@ -20,9 +20,9 @@ from accrual.policies.catalog import make
 from accrual.policies.lin import LinTS, LinUCB
 from accrual.policies.tpucbfrg import TPUCBFR, TPUCBFRG
 from accrual.policies.ucb1 import UCB1, DelayedUCB1
-from accrual.problems.contexts import AnyProblem, Contexts, ContextualProblem
+from accrual.problems.contexts import CONTEXT_LAWS, Contexts
 from accrual.problems.gallery import ENTRIES, generate
-from accrual.problems.laws import LAWS, Law
+from accrual.problems.laws import LAWS
 from accrual.problems.paper import NAMED_PROBLEMS
 from accrual.problems.problem import Problem
 from accrual.studies.gallery import BESIDE
@@ -33,7 +33,7 @@ Check = Callable[[str, Any], Any]  # (name, given value) -> the value, or an Inp
 class SimulationFile(NamedTuple):
     """What to simulate: a problem, and policies by label (none if the source has none)."""
 
-    problem: AnyProblem
+    problem: Problem
     policies: dict[str, Policy]
 
 
@@ -70,7 +70,7 @@ def read(path: str | os.PathLike[str]) -> SimulationFile:
         raise InputError(f"{path}: {error}") from None
 
 
-def named_problem(name: str) -> AnyProblem:
+def named_problem(name: str) -> Problem:
     """Return the problem of one of the paper's settings or of the gallery, by its name.
 
     Examples
@@ -87,7 +87,7 @@ def named_problem(name: str) -> AnyProblem:
     raise unknown("setting", name, {**NAMED_PROBLEMS, **ENTRIES})
 
 
-def usual_policies(problem: AnyProblem) -> dict[str, Policy]:
+def usual_policies(problem: Problem) -> dict[str, Policy]:
     """Return the policies to compare on a problem if none are given, by label.
 
     These are the paper's, with the problem's own number of groups. On a problem with contexts, they are
@@ -100,7 +100,7 @@ def usual_policies(problem: AnyProblem) -> dict[str, Policy]:
     >>> list(usual_policies(named_problem("ctx-same")))
     ['AgeLinTS', 'AgeLinTS(waiting)', 'LinTS(waiting)', 'LinUCB(waiting)']
     """
-    if isinstance(problem, ContextualProblem):
+    if problem.contexts is not None:
         policies: list[Policy] = [AgeLinTS(), AgeLinTS(buckets=1), LinTS(), LinUCB()]
     else:
         alpha = problem.groups
@@ -108,7 +108,7 @@ def usual_policies(problem: AnyProblem) -> dict[str, Policy]:
     return {policy.label: policy for policy in policies}
 
 
-def with_yardsticks(problem: AnyProblem, policies: Mapping[str, Policy]) -> dict[str, Policy]:
+def with_yardsticks(problem: Problem, policies: Mapping[str, Policy]) -> dict[str, Policy]:
     """Add the yardsticks of a problem with contexts: a policy without delay, and one without contexts.
 
     Examples
@@ -116,7 +116,7 @@ def with_yardsticks(problem: AnyProblem, policies: Mapping[str, Policy]) -> dict
     >>> list(with_yardsticks(named_problem("ctx-same"), {"mine": LinTS()}))
     ['mine', 'no delay', 'no context']
     """
-    if not isinstance(problem, ContextualProblem):
+    if problem.contexts is None:
         return dict(policies)
     for label in BESIDE.keys() & policies.keys():
         raise InputError(
@@ -155,18 +155,12 @@ def table(name: str, value: Any, checks: Mapping[str, Check], needs: list[str]) 
     return {key: checks[key](key, given) for key, given in value.items()}
 
 
-def problem_of(name: str, value: Any) -> AnyProblem:
+def problem_of(name: str, value: Any) -> Problem:
     """Return the problem of a name or a table; with `features` or `contexts` it has contexts."""
     if isinstance(value, str):
         return named_problem(value)
     if isinstance(value, dict) and "features" in value:
         return generate(**table(name, value, _GENERATED, ["features", "arms"]))
-    if isinstance(value, dict) and "contexts" in value:
-        return ContextualProblem(**table(name, value, _WITH_CONTEXTS, ["effects", "window"]))
-    return _plain_problem(name, value)
-
-
-def _plain_problem(name: str, value: Any) -> Problem:
     checks: dict[str, Check] = {
         "caps": listed(number),
         "window": number,
@@ -176,37 +170,40 @@ def _plain_problem(name: str, value: Any) -> Problem:
         "law": anything,  # read below, where the problem's spread is known
         "laws": listed(anything),
         "spread": _spread,
+        "contexts": _contexts,
     }
-    given = table(name, value, checks, ["caps", "window", "groups"])
+    with_contexts = isinstance(value, dict) and "contexts" in value
+    laws: Mapping[str, Any] = CONTEXT_LAWS if with_contexts else LAWS
+    needs = ["caps", "window", "laws" if with_contexts else "groups"]
+    given = table(name, value, checks, needs)
     if "law" in given and "laws" in given:
         raise InputError(f"{name} takes law (one for all arms) or laws (one for each), not both")
     spread = given.pop("spread", None)
     if "laws" in given:
-        given["laws"] = [_law(f"laws[{i}]", law, spread) for i, law in enumerate(given["laws"])]
+        given["laws"] = [_law(f"laws[{i}]", law, spread, laws) for i, law in enumerate(given["laws"])]
     else:
-        given["laws"] = _law("law", given.pop("law", "uniform"), spread)
+        given["laws"] = _law("law", given.pop("law", "uniform"), spread, laws)
     return Problem(**given)
 
 
-def _law(name: str, value: Any, spread: Any) -> Law:
+def _law(name: str, value: Any, spread: Any, laws: Mapping[str, Any]) -> Any:
     """Make a law from its kind and settings; `spread` is the problem's, for a law without a spread."""
     settings = {"kind": value} if isinstance(value, str) else value
     if not isinstance(settings, dict) or "kind" not in settings:
-        raise InputError(f"{name} needs a kind, as in: {{kind = 'uniform'}} (one of: {', '.join(LAWS)})")
+        raise InputError(f"{name} needs a kind, as in: {{kind = 'uniform'}} (one of: {', '.join(laws)})")
     kind = _text(f"the kind of {name}", settings["kind"])
-    if kind not in LAWS:
-        raise unknown("kind of law", kind, LAWS)
-    law: Any = LAWS[kind]
+    if kind not in laws:
+        raise unknown("kind of law", kind, laws)
+    law = laws[kind]
     checks = {key.name: _CHECKS[key.type] for key in fields(law)}
     needs = [key.name for key in fields(law) if key.default is MISSING]
     given = table(name, settings, {"kind": _text, **checks}, needs)
     del given["kind"]
     if spread is not None:
         if "spread" not in checks:
-            raise InputError(f"{name} takes no spread: {kind} rows already say when they pay")
+            raise InputError(f"{name} takes no spread: a law of kind {kind} already says when it pays")
         given.setdefault("spread", spread)
-    made: Law = law(**given)
-    return made
+    return law(**given)
 
 
 def policy_of(name: str, value: Any) -> tuple[str, Policy]:
@@ -267,18 +264,11 @@ _GENERATED: dict[str, Check] = {
     **dict.fromkeys(("features", "arms", "window", "active", "strength", "speed", "seed"), number),
     **dict.fromkeys(("spread", "link", "pay"), _text),
 }
-_WITH_CONTEXTS: dict[str, Check] = {
-    "contexts": _contexts,
-    "effects": listed(listed(number)),
-    "window": number,
-    "speeds": listed(listed(number)),
-    "link": _text,
-    "pay": _text,
-    "arms": listed(_text),
-}
 _CHECKS: dict[Any, Check] = {  # by the annotation of a law's setting
     "PerGroup": _per_group,
     "SpreadLike": _spread,
     "float": number,
     "npt.ArrayLike": listed(listed(number)),
+    "Sequence[float]": listed(number),
+    "Pay": _text,
 }

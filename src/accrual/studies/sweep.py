@@ -24,9 +24,10 @@ from accrual.core.files import replacing
 from accrual.core.pictures import COLOURS, STYLES
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
 from accrual.engine.result import Result
+from accrual.engine.simulate import check_plays
 from accrual.policies.base import Policy
-from accrual.problems.contexts import AnyProblem
-from accrual.runs.cells import Cell, check_plays, cost, cut, on_device
+from accrual.problems.problem import Problem
+from accrual.runs.cells import Cell, cost, cut, on_device
 from accrual.studies.problem_files import (
     anything,
     listed,
@@ -76,7 +77,7 @@ class Sweep:
     seed: int
     grid: dict[str, list[Any]]
     points: list[Point]
-    problems: dict[str, AnyProblem]  # by block
+    problems: dict[str, Problem]  # by block
     policies: dict[str, dict[str, Policy]]  # by block and label
 
     def cells(self, device: str = "cpu") -> dict[str, list[Cell]]:
@@ -181,7 +182,7 @@ class _Made:
     def __init__(self, name: str) -> None:
         self._name = name
         self._blocks: dict[str, str] = {}
-        self.problems: dict[str, AnyProblem] = {}
+        self.problems: dict[str, Problem] = {}
         self.policies: dict[str, dict[str, Policy]] = {}
 
     def block(self, said: Any) -> str:

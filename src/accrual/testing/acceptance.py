@@ -1,8 +1,7 @@
 """Which requests a store accepts, and its answers: one table of cases for every store.
 
-The rules are stated in `accrual.store.base.Store.append`. They are written in Python (`accrual.store.accept`,
-for memory and SQLite) and in SQL (the function `accrual_append` of PostgreSQL); `StoreSuite` tests each store
-against every case here.
+The rules are stated in `accrual.store.base.Store.append` and written in `accrual.store.accept`; `StoreSuite`
+tests each store against every case here.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from accrual.store.base import (
 JAZZ, ROCK = AddArm("jazz", 1.0, 80.0), AddArm("rock", 2.0, 60.0)
 _SOUL = AddArm("soul", 3.0, 40.0)
 _KNOWN = AddArm("folk", 3.0, 40.0, about=bytes(8) + b"\xff" * 8)
+_ODD_KEYS = ("NULL", "null", '"', "\\", '\\"', "{a,b}", "a", "A", "", " ", "%s $1", "ü")
 _STORED, _AGAIN = Status.STORED, Status.AGAIN
 _CONFLICT, _UNKNOWN = Answer(Status.CONFLICT), Answer(Status.UNKNOWN)
 _FUTURE, _EARLY = Answer(Status.FUTURE), Answer(Status.EARLY)
@@ -140,6 +140,31 @@ CASES: dict[str, Case] = {
             (NewPiece(0, 0.5, when=13.0), _again(4, 20.0, age=3.0)),
             (NewPiece(0, 0.5, age=3.0, key="k"), _stored(5, 20.0, age=3.0)),
             (NewPiece(0, 0.5, age=4.0), _stored(6, 20.0, age=4.0)),
+        ]),
+        Append(21.0, [
+            (NewPiece(0, 0.5, when=14.0), _again(6, 20.0, age=4.0)),
+            (NewPiece(0, 0.5, when=15.0), _stored(7, 21.0, age=5.0)),
+        ]),
+        Append(22.0, [
+            (NewPiece(0, 0.5, age=5.0), _again(7, 21.0, age=5.0)),
+            (NewPiece(0, 0.5, when=15.0), _again(7, 21.0, age=5.0)),
+        ]),
+    ]),
+    "a key is compared character by character, whatever the characters mean elsewhere": Case(False, [
+        _one(0.0),
+        Append(0.0, [
+            (NewPiece(0, 0.5, 0.0, key=key), _stored(seq, 0.0)) for seq, key in enumerate(_ODD_KEYS, 4)
+        ]),
+        Append(0.0, [
+            (NewPiece(0, 0.5, 0.0, key=key), _again(seq, 0.0)) for seq, key in enumerate(_ODD_KEYS, 4)
+        ]),
+        Append(0.0, [
+            (decide(0, key=key), _decided(seq, 0.0, id_, 0))
+            for id_, (seq, key) in enumerate(enumerate(_ODD_KEYS, 4 + len(_ODD_KEYS)), 1)
+        ]),
+        Append(0.0, [
+            (decide(0, key=key), _decided(seq, 0.0, id_, 0, status=_AGAIN))
+            for id_, (seq, key) in enumerate(enumerate(_ODD_KEYS, 4 + len(_ODD_KEYS)), 1)
         ]),
     ]),
     "without a key and a stated age every piece is its own, even at one moment": Case(False, [

@@ -24,7 +24,7 @@ from accrual.engine.recording import record
 from accrual.engine.simulate import simulate
 from accrual.live.bandit import Bandit
 from accrual.live.ledger import Decision, Ledger
-from accrual.policies.base import Moment, Policy, no_refresh
+from accrual.policies.base import Moment, Policy, is_numbered, no_refresh
 from accrual.policies.ucb1 import UCB1
 from accrual.problems.laws import BernoulliLaw, BetaLaw, UniformLaw
 from accrual.problems.problem import Problem
@@ -231,7 +231,7 @@ def _brute_force(problem: Problem, policy: Policy, arms: Sequence[int], pieces: 
             for g, (low, high) in enumerate(pairwise(edges)):
                 s = t - (high - 1)
                 if s >= 0:
-                    if functions.numbered:
+                    if is_numbered(stats):
                         stats.finishing[g] = s
                     functions.finished(params, stats, arms[s], g, paid(s, low), paid(s, high))
     if policy.feedback == "pieces":

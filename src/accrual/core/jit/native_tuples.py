@@ -101,8 +101,8 @@ def _make(value: Any) -> Any:
 def native_tuple(value: Any) -> Any:
     """Convert a named tuple of arrays for passing it to kernels, which read its fields by their names.
 
-    A named tuple within it becomes a native tuple as well. The arrays are shared and not copied: what
-    a kernel writes into them is seen in Python too.
+    A named tuple within it, or within a plain tuple in it, becomes a native tuple as well. The arrays are
+    shared and not copied: what a kernel writes into them is seen in Python too.
 
     Examples
     --------
@@ -121,6 +121,5 @@ def native_tuple(value: Any) -> Any:
     """
     if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return value
-    return _make(
-        type(value)(*[native_tuple(field) if isinstance(field, tuple) else field for field in value])
-    )
+    fields = [native_tuple(field) if isinstance(field, tuple) else field for field in value]
+    return tuple(fields) if type(value) is tuple else _make(type(value)(*fields))

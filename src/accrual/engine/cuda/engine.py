@@ -23,8 +23,9 @@ from accrual.core.progress import Progress
 from accrual.engine.cuda import feed as feeds
 from accrual.engine.cuda import kernels, parts
 from accrual.engine.cuda.compiler import cuda
-from accrual.engine.fast_loop import PolicyPlan, Task
+from accrual.engine.fast_loop import PolicyPlan
 from accrual.engine.law_kernels import LawArrays, PackedLaws
+from accrual.engine.play import Task
 from accrual.policies.base import check_indices, no_survey
 from accrual.problems.problem import Problem
 
@@ -41,7 +42,9 @@ _SIDE_BY_SIDE_MOST = 128
 _TEAM_LEAST = 4  # threads that play a chain, at least, where a survey has steps
 _THREADS = 320  # on each processor, up to which more of them for each chain pay
 _BLOCKS = 1  # for each multiprocessor: only where there are more chains do several share a block
-_NEAR_MOST = 22 * 1024  # bytes of shared memory for a block: with more, too few blocks run at a time
+# Bytes of shared memory for a block: with more, too few blocks run at a time (with 22 KiB for chains, eleven
+# policies took a third longer).
+_TEAM_NEAR, _CHAIN_NEAR = 22 * 1024, 18 * 1024
 _SPAN_LEAST, _SPAN_MOST = 128, 8192
 _FEED = 2e9  # bytes of feed at which longer spans stop paying
 _SHORT, _LONG = 0.15, 0.4  # seconds: a launch that takes less or more makes the next longer or shorter
@@ -57,7 +60,7 @@ _turn = threading.Lock()
 
 
 def play(task: Task, progress: Progress) -> tuple[Floats, Ints]:
-    """Play on the GPU; what is returned is described in `accrual.engine.fast_loop.play`."""
+    """Play on the GPU; what is returned is described in `accrual.engine.play.play`."""
     problem, laws, plans, rounds, horizon, seed, runs, _ = task
     kinds = _alike(plans)
     with _turn:
@@ -211,10 +214,10 @@ class Team:
         policy, params, problem = plans[0].policy, plans[0].params, plans[0].problem
         arms = len(problem.caps)
         first = [plan.policy.stats(plan.params) for plan in plans]
-        named = policy.functions.summed_fields if arms <= _SIDE_BY_SIDE_MOST else ()
+        named = policy.functions.hooks.summed_fields if arms <= _SIDE_BY_SIDE_MOST else ()
         sums = tuple(type(first[0])._fields.index(name) for name in named)
         processors = getattr(cuda.get_current_device(), "MULTIPROCESSOR_COUNT", 1)  # none in the simulator
-        steps = bool(policy.functions.survey_steps)
+        steps = bool(policy.functions.hooks.survey_steps)
         width = _team_width(len(plans[0].times.ages) if sums else 1, self.chains / processors, steps)
         table = max(arms, (1 + max(len(sums), 2)) * width)
         most = _TEAMS_MOST if sums and steps else _WIDE_MOST
@@ -226,7 +229,8 @@ class Team:
         blocks = -(-self.chains // lanes)
         rates, slots = arms * (policy.feedback == "pieces"), problem.window + 1
         arm = np.dtype(np.uint8 if arms <= 256 else np.uint16)
-        near = _near(first[0], (table * teams, rates, slots), lanes, arm)
+        most = _TEAM_NEAR if teams else _CHAIN_NEAR
+        near = _near(first[0], (table * teams, rates, slots), lanes, arm, most)
         self.stats = self._started(first, (blocks, lanes))
         self._times = parts.GpuLearningTimes(*self._stacked([plan.times for plan in plans]))
         self._work = parts.Work(
@@ -342,15 +346,15 @@ class _Near(NamedTuple):
     arms: bool
 
 
-def _near(stats: Any, sizes: tuple[int, int, int], lanes: int, arm: np.dtype[Any]) -> _Near:
-    """Place in shared memory the table and what else fits: rates, the ring of arms, flat statistics."""
+def _near(stats: Any, sizes: tuple[int, int, int], lanes: int, arm: np.dtype[Any], most: int) -> _Near:
+    """Place in shared memory the table, and in `most` bytes rates, the ring of arms, flat statistics."""
     table, arms, slots = sizes
     size = 8 * table * lanes
 
     def place(width: int, item: int) -> int | None:
         nonlocal size
         first = -(-size // item)
-        if item * (first + lanes * width) > _NEAR_MOST:
+        if item * (first + lanes * width) > most:
             return None
         size = item * (first + lanes * width)
         return first

@@ -34,12 +34,13 @@ from accrual.engine.cuda.parts import (
 from accrual.policies.base import (
     Function,
     Moment,
+    is_numbered,
     mark_lost,
     no_decided,
     no_refresh,
-    no_refresh_stage,
     no_survey,
 )
+from accrual.policies.engine_hooks import no_refresh_stage
 
 _FLOAT = np.dtype(np.float64)
 # With fewer registers for each thread, more threads run at a time.
@@ -114,7 +115,7 @@ def chain_kernel(spec: KernelSpec) -> Any:
     totals = spec.feedback == "totals"
     pieces = spec.feedback == "pieces"
     grouped = spec.feedback == "groups"
-    refreshed, numbered = refresh is not no_refresh, functions.numbered
+    refreshed, numbered = refresh is not no_refresh, is_numbered(spec.stats)
     one_law, near, ring_near, arm_type = spec.one_law, spec.near, spec.ring_near, spec.arm
     make_params, make_stats = spec.params, spec.stats
     group = group_reader(one_law)
@@ -198,7 +199,7 @@ def chain_kernel(spec: KernelSpec) -> Any:
                 choice: Any = t - 1
                 if choice >= count:
                     choice = 0
-                    best = -np.inf
+                    best, lost = -np.inf, np.int64(-1)
                     moment = Moment(t, feed.log[i], span.seed, number)
                     survey(params, stats, moment)
                     u = np.uint64(0)
@@ -208,9 +209,11 @@ def chain_kernel(spec: KernelSpec) -> Any:
                         if value > best:
                             best = value
                             choice = arm
-                        elif value != value:  # noqa: PLR0124  (it is not a number)
-                            mark_lost(stats, arm, t)
+                        # Not a number: noted without a store, which would make the loop read all anew.
+                        lost = arm if value != value else lost  # noqa: PLR0124
                         u += one
+                    if lost >= 0:
+                        mark_lost(stats, lost, t)
                 arm = np.int64(np.uint16(choice))
                 stats.pulls[arm] += 1
                 arms[at + slot] = arm
@@ -340,16 +343,16 @@ def team_kernel(spec: KernelSpec) -> Any:
     """
     functions = spec.functions
     index, survey, decided = functions.index, functions.survey, functions.decided
-    finished, refresh, cell_update = functions.finished, functions.refresh, functions.cell_update
+    finished, refresh, hooks = functions.finished, functions.refresh, functions.hooks
+    cell_update, refresh_stage = hooks.cell_update, hooks.refresh_stage
     side_by_side, note = bool(spec.sums), put_into(max(len(spec.sums), 1))
     get, put, add = adder_of(spec.sums or (0,))
-    refresh_stage, staged = functions.refresh_stage, functions.refresh_stage is not no_refresh_stage
-    first_step: Any = functions.survey_steps[0][1] if staged else no_decided
-    take_steps = _in_steps(functions.survey_steps[1 if staged else 0 :])
-    stepped = bool(functions.survey_steps)
+    staged, stepped = refresh_stage is not no_refresh_stage, bool(hooks.survey_steps)
+    first_step: Any = hooks.survey_steps[0][1] if staged else no_decided
+    take_steps = _in_steps(hooks.survey_steps[1 if staged else 0 :])
     surveyed = survey is not no_survey and not stepped
     refreshed = refresh is not no_refresh and not staged
-    numbered = functions.numbered
+    numbered = is_numbered(spec.stats)
     ring_near, arm_type, make_params, make_stats = spec.ring_near, spec.arm, spec.params, spec.stats
     group = group_reader(spec.one_law)
     pick, enter, leave = pick_from(spec.param_count), enter_into(spec.fields), leave_from(spec.fields)
@@ -430,16 +433,17 @@ def team_kernel(spec: KernelSpec) -> Any:
                 choice: Any = t - 1
                 if choice >= count:
                     choice = 0
-                    best = -np.inf
+                    best, lost = -np.inf, np.int64(-1)
                     u = np.uint64(0)
                     while u < many:
                         value = table[here + u]
                         if value > best:
                             best = value
                             choice = np.int64(np.uint16(u))
-                        elif value != value:  # noqa: PLR0124  (it is not a number)
-                            mark_lost(stats, np.int64(np.uint16(u)), t)
+                        lost = np.int64(np.uint16(u)) if value != value else lost  # noqa: PLR0124
                         u += one
+                    if lost >= 0:
+                        mark_lost(stats, lost, t)
                 arm = np.int64(np.uint16(choice))
                 stats.pulls[arm] += 1
                 arms[at + slot] = arm

@@ -157,9 +157,7 @@ def checked_contexts(
     """Return contexts as a store keeps them; raise an error if they do not fit `n` decisions."""
     size = 8 * len(features or ())
     if contexts is not None and (len(contexts) != n or any(len(body) != size for body in contexts)):
-        raise InputError(
-            f"{n} decisions need {n} contexts of {size} bytes; Bandit.stored_contexts makes them"
-        )
+        raise InputError(f"{n} decisions need {n} contexts of {size} bytes; Bandit.choice makes them")
     return contexts
 
 

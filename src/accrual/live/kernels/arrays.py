@@ -10,7 +10,7 @@ import numpy.typing as npt
 from accrual.core.arrays import Floats, Ints
 from accrual.core.jit import njit
 from accrual.live.kernels.pending import Pending, Queues, TrialPending
-from accrual.live.watch import Alarms, Evidence, Flags, Guards
+from accrual.live.watch import Flags
 from accrual.policies.floor import Shares
 
 CHOOSE, OF_ARM = -1, 0.0  # no arm is given; no window is given
@@ -29,6 +29,7 @@ class Rules(NamedTuple):
     seed: int
     founding: int  # arms that were there from the start; those beyond were added later
     caps: Floats  # arms
+    known: int  # the position in the log that a worker must have read to know all arms
     floored: bool  # whether a coin is thrown after the policy's choice, so that propensities are known
     shares: Shares  # the probabilities that the coin follows
 
@@ -51,9 +52,7 @@ class KernelState(NamedTuple):
     first_news: Floats  # arms: when the first decision finishes its first group; infinite before it
     observed: Floats  # arms: what their decisions have paid, without late pieces
     above: Ints  # arms: how many of their decisions have paid more than the cap
-    evidence: Evidence  # what closed decisions say of the differences between arms
-    guards: Guards  # what closed decisions say of the guardrails
-    alarms: Alarms  # whether closed decisions are like earlier ones; no arms if the policy uses contexts
+    watched: tuple[Any, ...]  # for each watcher, its arrays
     recent: Ints  # the arms of the last decisions: the arm of decision `id` is at id % RECENT
     trial_stats: Any  # a copy of `stats` for decisions that are only tried
     trial_memory: npt.NDArray[np.uint8]  # the bytes of all arrays of `trial_stats`

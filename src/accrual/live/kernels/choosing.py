@@ -72,14 +72,11 @@ def turn(stats: Any, rules: Rules, first_news: Floats, now: float, made: int) ->
 
 
 @functools.cache
-def choosing(functions: Functions, keeps: bool) -> Choosing:
-    """Compile the steps of a decision around a policy's functions, which take a context.
-
-    `keeps` says whether the policy names statistics that are `kept`.
-    """
+def choosing(functions: Functions) -> Choosing:
+    """Compile the steps of a decision around a policy's functions, which take a context."""
     index, survey = functions.index, functions.survey
     decided, refresh = functions.decided, functions.refresh
-    refreshed = refresh is not no_refresh
+    refreshed, keeps = refresh is not no_refresh, bool(functions.hooks.learning_fields)
 
     @njit
     def prepare(state: KernelState, target: Target, now: float, moment: Moment) -> int:

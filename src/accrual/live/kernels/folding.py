@@ -16,7 +16,7 @@ from accrual.live.kernels.arrays import CHOOSE, LOST, OF_ARM, KernelState, Targe
 from accrual.live.kernels.choosing import choosing, moment_of
 from accrual.live.kernels.learning import learning
 from accrual.live.kernels.pending import NEXT, close, copy_due, has_room
-from accrual.live.watch import KNOWN, NO_PROPENSITY, REWARD, Flags
+from accrual.live.watch import NO_PROPENSITY, REWARD, Flags
 from accrual.policies.base import Feedback, Function, Functions
 from accrual.policies.contexts import with_contexts
 from accrual.store.events import Events, Kind, event_column
@@ -57,7 +57,13 @@ class Kernels(NamedTuple):
 
 
 @functools.cache
-def compile_kernels(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool) -> Kernels:
+def compile_kernels(
+    functions: Functions,
+    feedback: Feedback,
+    contextual: bool,
+    numbered: bool,
+    watching: tuple[tuple[Function, bool], ...],
+) -> Kernels:
     """Compile the kernels for a policy's functions.
 
     Parameters
@@ -66,12 +72,15 @@ def compile_kernels(functions: Functions, feedback: Feedback, contextual: bool, 
     feedback : {"totals", "pieces", "groups"}
     contextual : bool
         Whether the functions take a context.
-    keeps : bool
-        Whether the policy names statistics that are `kept`.
+    numbered : bool
+        Whether the statistics hold the number of the decision that finishes a group.
+    watching : tuple of (callable, bool)
+        For each watcher its `see` and its `in_order`.
     """
     taking = with_contexts(functions, contextual)
-    pass_time, learn = learning(taking, feedback, keeps)
-    prepare, choose_arm, record = choosing(taking, keeps)
+    keeps = bool(functions.hooks.learning_fields)
+    pass_time, learn = learning(taking, feedback, numbered, watching)
+    prepare, choose_arm, record = choosing(taking)
 
     @kernel
     def advance(state: KernelState, now: float, n: int, arm: int, window: float, salt: int) -> bool:
@@ -133,7 +142,7 @@ def compile_kernels(functions: Functions, feedback: Feedback, contextual: bool, 
                 prepare(state, target, at, moment)
                 window = decision_window(events, i)
                 chance = events.propensity[i]
-                if events.seen[i] < state.evidence.counts[KNOWN]:  # the worker did not know the newest arm
+                if events.seen[i] < state.rules.known:  # the worker did not know the newest arm
                     chance = NO_PROPENSITY
                 record(state, target, at, made, events.arm[i], window, chance)
             i += 1
@@ -147,7 +156,7 @@ def compile_kernels(functions: Functions, feedback: Feedback, contextual: bool, 
         False if `trial_pending` has no room.
         """
         light = False
-        if keeps:  # without a refresh on the way, neither finished groups nor `kept` statistics matter
+        if keeps:  # without a refresh on the way, neither finished groups nor `learning_fields` matter
             light = state.stats.due[0] >= n
         copied = len(state.memory)
         if light:

@@ -12,6 +12,7 @@ from accrual.core.jit import njit
 from accrual.live.kernels.arrays import OVER, KernelState, Target, context_row
 from accrual.live.kernels.pending import (
     CLOSED,
+    FIRST,
     LATE,
     NONE,
     SHUT,
@@ -20,14 +21,16 @@ from accrual.live.kernels.pending import (
     add_window,
     find,
     find_oldest,
+    finished_decision,
     first,
     give_back,
     group_over,
     leave,
+    oldest_has_left,
     pull,
     push,
 )
-from accrual.live.watch import REWARD, watch
+from accrual.live.watch import REWARD, see_all
 from accrual.policies.base import Feedback, Function, Functions
 
 
@@ -44,17 +47,6 @@ class Learning(NamedTuple):
 
 
 @njit
-def compare_with_past(state: KernelState, row: Any) -> None:
-    """Pass a closed decision to the alarm, unless the decision has a window of its own.
-
-    Decisions that have their arm's window close in the order in which they were made.
-    """
-    rules, arm = state.rules, row["arm"]
-    if len(state.alarms.raised) > 0 and row["window"] == rules.windows[arm]:
-        watch(state.alarms, arm, row["id"], row["total"], rules.caps[arm], rules.seed)
-
-
-@njit
 def add_reward(state: KernelState, row: Any, value: float) -> None:
     """Add a piece to the totals of its decision and arm, and count whether the decision is above its cap."""
     state.observed[row["arm"]] += value
@@ -67,14 +59,21 @@ def add_reward(state: KernelState, row: Any, value: float) -> None:
 
 
 @functools.cache
-def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
+def learning(
+    functions: Functions, feedback: Feedback, numbered: bool, watching: tuple[tuple[Function, bool], ...]
+) -> Learning:
     """Compile how a ledger learns with a policy's functions, which take a context.
 
-    `keeps` says whether the policy names statistics that are `kept`.
+    `numbered` says whether the statistics hold the number of the decision that finishes a group. `watching`
+    has for each watcher its `see` and its `in_order`.
     """
+    see_in_order, see_at_once = (
+        see_all([(place, see) for place, (see, in_order) in enumerate(watching) if in_order == wanted])
+        for wanted in (True, False)
+    )
     closed, finished, amended = functions.closed, functions.finished, functions.amended
     totals, pieces, grouped = (feedback == kind for kind in ("totals", "pieces", "groups"))
-    numbered = functions.numbered
+    keeps = bool(functions.hooks.learning_fields)
 
     @njit
     def settle(state: KernelState, stats: Any, row: Any, x: Floats) -> bool:
@@ -129,6 +128,20 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
         return True
 
     @njit
+    def finish(state: KernelState, number: int) -> None:
+        """Remove a decision whose arm's window is over, and show finished decisions to the watchers."""
+        pending, rules = state.pending, state.rules
+        row = pending.queues.rows[number]
+        id_, own = row["id"], row["window"] != rules.windows[row["arm"]]
+        leave(pending, number)
+        if not own:
+            see_at_once(state.watched, rules, finished_decision(pending, id_))
+        while oldest_has_left(pending):
+            see_in_order(state.watched, rules, finished_decision(pending, pending.counts[FIRST]))
+            pending.counts[FIRST] += 1
+        find_oldest(pending)
+
+    @njit
     def pass_time(state: KernelState, target: Target, now: float) -> None:
         queues = target.queues
         if keeps and target.light:
@@ -141,8 +154,7 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
                 if target.trial:
                     give_back(queues, number)
                 else:
-                    compare_with_past(state, queues.rows[number])
-                    leave(state.pending, state.evidence, state.guards, state.rules.playing, number)
+                    finish(state, number)
 
     @njit
     def amend(params: Any, stats: Any, row: Any, paid: Floats, group: Any, value: float, x: Floats) -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from accrual.core.arrays import Floats, Ints
 from accrual.core.jit import njit
-from accrual.live.watch import BEGINS, SKIPPED, Evidence, Flags, Guards, guard, score
+from accrual.live.watch import Finished
 
 USED, HEAP = range(2)  # places in `Queues.counts`
 NONE = -1  # no row
@@ -442,28 +442,29 @@ def find_oldest(pending: Pending) -> None:
 
 
 @njit
-def leave(pending: Pending, evidence: Evidence, guards: Guards, playing: Flags, number: int) -> None:
-    """Remove a decision whose arm's window is over; score it once all earlier decisions are removed too."""
-    counts = pending.counts
-    counts[SHUT] -= pending.queues.rows[number]["closed"]
-    mask = len(pending.where) - 1
-    place = pending.queues.rows[number]["id"] & mask
+def leave(pending: Pending, number: int) -> None:
+    """Remove a decision whose arm's window is over; its total stays until all earlier ones have left too."""
+    pending.counts[SHUT] -= pending.queues.rows[number]["closed"]
+    place = pending.queues.rows[number]["id"] & (len(pending.where) - 1)
     pending.where[place] = CLOSED
     pending.totals[place] = pending.queues.rows[number]["total"]
-    while counts[FIRST] < counts[NEXT] and pending.where[counts[FIRST] & mask] == CLOSED:
-        if counts[FIRST] >= evidence.counts[BEGINS]:
-            place = counts[FIRST] & mask
-            if evidence.unit[0] == 0.0:  # there is no floor, so there is nothing to score
-                evidence.counts[SKIPPED] += 1
-            else:
-                score(evidence, pending.arms[place], pending.totals[place], pending.propensities[place])
-            if len(guards.margins):
-                guard(
-                    guards, playing, pending.arms[place], pending.streams[place], pending.propensities[place]
-                )
-        counts[FIRST] += 1
     give_back(pending.queues, number)
-    find_oldest(pending)
+
+
+@njit
+def finished_decision(pending: Pending, id_: int) -> Finished:
+    """Return a decision that has left, if the oldest one that has not is older, or is itself."""
+    place = id_ & (len(pending.where) - 1)
+    return Finished(
+        id_, pending.arms[place], pending.totals[place], pending.propensities[place], pending.streams[place]
+    )
+
+
+@njit
+def oldest_has_left(pending: Pending) -> bool:
+    """Return whether the oldest decision that was not passed has left."""
+    oldest, made = pending.counts[FIRST], pending.counts[NEXT]
+    return oldest < made and pending.where[oldest & (len(pending.where) - 1)] == CLOSED
 
 
 class TrialPending(NamedTuple):

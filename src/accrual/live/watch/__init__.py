@@ -1,18 +1,15 @@
-"""What closed decisions say: the verdict, guardrails, and alarms for arms that no longer pay as they did.
+"""What finished decisions say: the verdict, guardrails, and alarms for arms that no longer pay as they did.
 
-Other rooms may use `Guardrail`, the states (`Verdict`, `GuardrailState`, `AlarmState`), their outcomes, and
-the evidence with its scores, which a plan plays with.
+Each is a `Watcher`; `watchers_of` lists them. Other rooms may use `Guardrail`, the states (`Verdict`,
+`GuardrailState`, `AlarmState`), their outcomes, and the evidence with its scores, which a plan plays with.
 """
 
 from __future__ import annotations
 
-from accrual.live.watch.alarms import Alarms, AlarmState, alarm_state, no_alarms, watch, with_arms
+from accrual.live.watch.alarms import AlarmState, AlarmWatcher
 from accrual.live.watch.evidence import (
-    BEGINS,
     BETS,
-    KNOWN,
     NO_PROPENSITY,
-    SKIPPED,
     WEIGHTS,
     Evidence,
     bound_of,
@@ -25,49 +22,57 @@ from accrual.live.watch.guardrails import (
     GUARDRAIL_OUTCOMES,
     GUARDRAILS_MOST,
     REWARD,
-    Flags,
     Guardrail,
     GuardrailState,
-    Guards,
+    GuardrailWatcher,
     checked_guardrail,
-    guard,
-    guardrail_states,
-    no_guards,
 )
-from accrual.live.watch.verdicts import VERDICT_OUTCOMES, Pace, Verdict, verdict
+from accrual.live.watch.verdicts import VERDICT_OUTCOMES, Verdict, VerdictWatcher
+from accrual.live.watch.watcher import NEVER, Comparison, Finished, Flags, Pace, Watcher, see_all
 
 __all__ = [
-    "BEGINS",
     "BETS",
     "GUARDRAILS_MOST",
     "GUARDRAIL_OUTCOMES",
-    "KNOWN",
+    "NEVER",
     "NO_PROPENSITY",
     "REWARD",
-    "SKIPPED",
     "VERDICT_OUTCOMES",
     "WEIGHTS",
     "AlarmState",
-    "Alarms",
+    "Comparison",
     "Evidence",
+    "Finished",
     "Flags",
     "Guardrail",
     "GuardrailState",
-    "Guards",
     "Pace",
     "Verdict",
-    "alarm_state",
+    "Watcher",
     "bound_of",
     "checked_guardrail",
     "comparison_error",
     "find_beaten",
-    "guard",
-    "guardrail_states",
-    "no_alarms",
     "no_evidence",
-    "no_guards",
     "score",
-    "verdict",
-    "watch",
-    "with_arms",
+    "see_all",
+    "watchers_of",
 ]
+
+
+def watchers_of(
+    contextual: bool, imported: int = 0, guardrails: tuple[tuple[str, Guardrail], ...] = ()
+) -> tuple[Watcher, ...]:
+    """List the watchers of a bandit, each behind those whose findings it needs.
+
+    Parameters
+    ----------
+    contextual : bool
+        Whether the policy chooses by contexts.
+    imported : int
+        How many of the first decisions come from an old log.
+    guardrails : tuple of (str, Guardrail)
+        By name. Without any, their code is not compiled.
+    """
+    rails = (GuardrailWatcher(guardrails),) if guardrails else ()
+    return (AlarmWatcher(contextual, imported), VerdictWatcher(), *rails)

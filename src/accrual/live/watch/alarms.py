@@ -20,8 +20,9 @@ assumed of the rewards.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from accrual.core.arrays import Floats, Ints
 from accrual.core.jit import njit, njit_noinline
 from accrual.core.number_text import figure
 from accrual.core.random import ALARM, coin
+from accrual.live.watch.watcher import NEVER, Comparison, Finished, Pace, Watcher
 
 FALSE_ALARM = 0.05
 """The accepted chance of ever raising a false alarm, for all arms together."""
@@ -115,7 +117,7 @@ def bin_of(x: float) -> int:
 @njit_noinline
 def watch(alarms: Alarms, arm: int, id_: int, total: float, cap: float, seed: int) -> None:
     """Compare an arm's next closed decision with its earlier ones, in the order in which they were made."""
-    if alarms.raised[arm] > 0 or id_ < alarms.first[0]:
+    if id_ < alarms.first[0] or alarms.raised[arm] > 0:
         return
     bins = alarms.bins[arm]
     alarms.counts[arm] += 1
@@ -162,24 +164,44 @@ def bet(stakes: Floats, k: float, p: float) -> float:
     return total
 
 
-class ChangedArm(NamedTuple):
-    """An arm that no longer pays as it did, and the decision that raised the alarm."""
+@njit
+def see(alarms: Alarms, rules: Any, decision: Finished) -> None:
+    """Show a finished decision to the alarm of its arm."""
+    arm = decision.arm
+    watch(alarms, arm, decision.id, decision.total, rules.caps[arm], rules.seed)
+
+
+@dataclass(frozen=True)
+class ChangedArm:
+    """An arm that no longer pays as it did.
+
+    Attributes
+    ----------
+    decision : int
+        The closed decision that raised the alarm.
+    lately : float
+        The mean that a decision paid when the alarm was raised: of the arm's last 64 decisions, or of half of
+        them if there were fewer.
+    before : float
+        The mean of the decisions before those.
+    """
 
     name: str
-    decision: int  # the closed decision that raised the alarm
-    lately: float  # the mean total of the arm's last 64 decisions then, or of half if there were fewer
-    before: float  # the mean total of the decisions before these
+    decision: int
+    lately: float
+    before: float
 
 
-class AlarmState(NamedTuple):
-    """What the alarms say: whether arms still pay as they did.
+@dataclass(frozen=True)
+class AlarmState:
+    """Whether arms still pay as they did, however often one looks.
 
     Attributes
     ----------
     error : float
-        The chance of ever raising a false alarm, for all arms together and however often one looks.
+        The chance that a false alarm is ever raised, for all arms together.
     closed : int
-        Closed decisions that count.
+        How many closed decisions were checked.
     reason : str
         Why nothing can be said; empty if something can be said, now or later.
     sentence : str
@@ -207,6 +229,54 @@ def alarm_state(alarms: Alarms, contextual: bool, name_of: Callable[[int], str])
     if contextual:
         reason = "the policy chooses by contexts, so the contexts of an arm change as the policy learns"
     return AlarmState(FALSE_ALARM, closed, reason, _sentence(arms, reason), arms)
+
+
+@dataclass(frozen=True)
+class AlarmWatcher(Watcher):
+    """Raises an alarm for an arm that no longer pays as it did.
+
+    Parameters
+    ----------
+    contextual : bool
+        Whether the policy chooses by contexts; then nothing can be said.
+    imported : int
+        How many of the first decisions come from an old log; these do not count.
+    """
+
+    name: ClassVar[str] = "alarm"
+    in_order: ClassVar[bool] = False
+    see = staticmethod(see)
+    contextual: bool = False
+    imported: int = 0
+
+    def start(self, comparison: Comparison) -> Alarms:
+        if self.contextual:
+            return no_alarms(0, 0, NEVER)
+        first = max(self.imported, comparison.first)
+        return no_alarms(comparison.founding, len(comparison.caps), first)
+
+    def with_arm(self, arrays: Alarms, comparison: Comparison) -> Alarms:
+        return arrays if self.contextual else with_arms(arrays, comparison.founding, len(comparison.caps))
+
+    def say(
+        self,
+        arrays: Alarms,
+        playing: Sequence[int],
+        name_of: Callable[[int], str],
+        pace: Pace,
+        said: Mapping[str, Any],
+    ) -> AlarmState:
+        return alarm_state(arrays, self.contextual, name_of)
+
+    def found(self, arrays: Alarms) -> Ints:
+        return arrays.raised
+
+    def log_line(self, arrays: Alarms, place: Sequence[int]) -> tuple[str, dict[str, Any]]:
+        (arm,) = place
+        lately, before = arrays.found[arm].tolist()
+        decision = int(arrays.raised[arm]) - 1
+        fields = {"before": before, "lately": lately, "decision": decision}
+        return "an arm no longer pays as it did", fields
 
 
 def _sentence(arms: list[ChangedArm], reason: str) -> str:

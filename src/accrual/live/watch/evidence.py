@@ -49,9 +49,8 @@ CHECK = 16  # scored decisions between two checks for a beaten arm
 
 # Places in `Evidence.counts`: decisions that were scored; decisions that do not count; totals that were cut
 # off; checkpoints, and how many decisions they are apart; the id of the first decision of this comparison;
-# whether a propensity was below the floor's; the id of the first scored decision; and the position in the log
-# that the worker that chose must have read, to know all arms.
-SCORED, SKIPPED, CUT, CHECKPOINTS, _EVERY, BEGINS, LOW, SINCE, KNOWN = range(9)
+# whether a propensity was below the floor's; and the id of the first scored decision.
+SCORED, SKIPPED, CUT, CHECKPOINTS, _EVERY, BEGINS, LOW, SINCE = range(8)
 NO_PROPENSITY = 0.0
 FIRST, LAST = range(2)  # the ends of a range of decisions
 
@@ -100,7 +99,7 @@ def bound_of(arms: int, error: float) -> float:
     return max(arms * (arms - 1), 1) / error
 
 
-def no_evidence(ranges: Floats, least: Floats, error: float, first: int, known: int = 0) -> Evidence:
+def no_evidence(ranges: Floats, least: Floats, error: float, first: int) -> Evidence:
     """Return evidence before the first decision of a comparison.
 
     Parameters
@@ -113,8 +112,6 @@ def no_evidence(ranges: Floats, least: Floats, error: float, first: int, known: 
         The chance that this comparison is ever wrong about any pair.
     first : int
         The id of the first decision that counts.
-    known : int
-        The position up to which the worker that chose must have read the log, for a decision to count.
     """
     arms, bets = len(least), len(BETS)
     playing = ~np.isnan(least)
@@ -123,7 +120,7 @@ def no_evidence(ranges: Floats, least: Floats, error: float, first: int, known: 
     unit = smallest / width if smallest > 0.0 else 0.0
     middle = float(ranges[playing].mean()) if playing.any() else 0.0
     return Evidence(
-        counts=np.array([0, 0, 0, 0, CHECK, first, 0, first, known], np.int64),
+        counts=np.array([0, 0, 0, 0, CHECK, first, 0, first], np.int64),
         unit=np.array([unit, bound_of(int(playing.sum()), error), middle, width, error]),
         ranges=np.ascontiguousarray(ranges, np.float64),
         least=np.ascontiguousarray(least, np.float64),

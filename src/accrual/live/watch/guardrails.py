@@ -13,17 +13,18 @@ on average over the scored decisions, and each comparison spends its own part of
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError, only
 from accrual.core.jit import kernel, njit, njit_noinline, python_function
 from accrual.live.watch.alarms import listed
 from accrual.live.watch.evidence import (
+    BEGINS,
     BETS,
     CHECK,
     CUT,
@@ -37,17 +38,18 @@ from accrual.live.watch.evidence import (
     UP,
     WEIGHTS,
     Evidence,
+    comparison_error,
     last_scored,
     no_evidence,
     score,
 )
 from accrual.live.watch.sequences import STEPS, estimates
+from accrual.live.watch.watcher import Comparison, Finished, Flags, Pace, Watcher
 
-Flags = npt.NDArray[np.bool_]
-
-ACTIONS = ("flag", "retire")
+GuardrailAction = Literal["flag", "retire"]
 GUARDRAILS_MOST = 20
-GUARDRAIL_OUTCOMES = ("worse_arms", "none_worse", "cannot_tell")
+GuardrailOutcome = Literal["worse_arms", "none_worse", "cannot_tell"]
+GUARDRAIL_OUTCOMES: tuple[GuardrailOutcome, ...] = get_args(GuardrailOutcome)
 REWARD = -1  # the stream of a piece that belongs to no guardrail
 
 
@@ -66,7 +68,6 @@ def no_guards(
     least: Floats,
     error: float,
     first: int,
-    known: int = 0,
 ) -> Guards:
     """Return guards before the first decision of a comparison.
 
@@ -82,18 +83,11 @@ def no_guards(
         The chance that a guardrail of this comparison ever wrongly finds an arm worse.
     first : int
         The id of the first decision that counts.
-    known : int
-        The position up to which the worker that chose must have read the log, for a decision to count.
     """
     arms = len(least)
-    like = no_evidence(np.tile([0.0, 1.0], (arms, 1)), least, error, first, known)
-    each = [no_evidence(np.tile(own, (arms, 1)), least, error, first, known) for own in ranges]
-    stacked = [
-        np.stack(columns) if columns else np.zeros((0, *array.shape), array.dtype)
-        for array, columns in zip(like, zip(*each, strict=True) if each else [()] * len(like), strict=True)
-    ]
+    each = [no_evidence(np.tile(own, (arms, 1)), least, error, first) for own in ranges]
     return Guards(
-        evidence=Evidence._make(stacked),
+        evidence=Evidence._make(map(np.stack, zip(*each, strict=True))),
         margins=np.array(margins, np.float64),
         worse=np.zeros((len(ranges), arms), np.int64),
         spans=np.zeros((len(ranges), arms, 2), np.int64),
@@ -130,6 +124,13 @@ def guard(guards: Guards, playing: Flags, arm: int, totals: Floats, propensity: 
         score(evidence, arm, totals[number], propensity)
         if evidence.counts[SCORED] % CHECK == 0:
             find_worse(evidence, guards.margins[number], playing, guards.worse[number], guards.spans[number])
+
+
+@njit
+def see(guards: Guards, rules: Any, decision: Finished) -> None:
+    """Score a finished decision for every guardrail."""
+    if decision.id >= guards.evidence.counts[0, BEGINS]:
+        guard(guards, rules.playing, decision.arm, decision.streams, decision.propensity)
 
 
 @njit_noinline
@@ -242,45 +243,66 @@ class Guardrail(NamedTuple):
 
     cap: float = 1.0
     margin: float = 0.0
-    action: str = "flag"
+    action: GuardrailAction = "flag"
 
 
-class GuardedArm(NamedTuple):
-    """How an arm does on a guardrail."""
-
-    name: str
-    decisions: int  # closed ones that count
-    mean: float | None  # of the stream, for a decision; None before one has closed
-    excess: float | None  # an estimate: how much more than the best other arm; None if the arm is not in play
-    excess_least: float | None  # a lower bound of `excess`, for all arms and at all times together
-    worse: bool  # whether it was shown to have more, by more than the margin
-    span: tuple[int, int] | None  # the decisions, from id to id, over which the arm was shown to be worse
-    retired: bool
-
-
-class GuardrailState(NamedTuple):
-    """What is known about the arms on one guardrail.
+@dataclass(frozen=True)
+class GuardedArm:
+    """What is known about an arm on a guardrail.
 
     Attributes
     ----------
-    name : str
-    cap, margin : float
+    decisions : int
+        Closed decisions that count.
+    mean : float or None
+        The mean total of the stream for a decision, once one has closed.
+    excess : float or None
+        An estimate of how much more the arm has than the best other arm, if the arm is in play.
+    excess_least : float or None
+        A lower bound of the excess. It holds for all arms together, however often one looks.
+    worse : bool
+        Whether its excess was shown to be above the margin.
+    span : (int, int) or None
+        The first and the last decision of the range over which that was shown.
+    """
+
+    name: str
+    decisions: int
+    mean: float | None
+    excess: float | None
+    excess_least: float | None
+    worse: bool
+    span: tuple[int, int] | None
+    retired: bool
+
+
+@dataclass(frozen=True)
+class GuardrailState:
+    """What is known about the arms on a guardrail, a stream of pieces where less is better.
+
+    Attributes
+    ----------
+    outcome : {"worse_arms", "none_worse", "cannot_tell"}
+        Whether an arm was found worse, none was so far, or nothing can be said.
     action : {"flag", "retire"}
+        What happens to a worse arm. It is shown and logged; `retire` also retires it.
     error : float
-        The chance of ever wrongly finding an arm worse.
-    scored, cut : int
-        Closed decisions that count; totals of the stream that were cut off at the cap.
+        The chance that an arm is ever called worse although it is not.
+    scored : int
+        Closed decisions that count.
+    cut : int
+        Totals of the stream above its cap, which count as the cap.
     reason : str
         Why nothing can be said; empty if something can be said, now or later.
     sentence : str
         What is known, in words.
-    arms : list of GuardedArm
     """
 
+    outcome: GuardrailOutcome = field(init=False)
     name: str
     cap: float
     margin: float
-    action: str
+    action: GuardrailAction
     error: float
     scored: int
     cut: int
@@ -288,19 +310,17 @@ class GuardrailState(NamedTuple):
     sentence: str
     arms: list[GuardedArm]
 
-    @property
-    def outcome(self) -> str:
-        """One of `GUARDRAIL_OUTCOMES`."""
-        if any(arm.worse for arm in self.arms):
-            return GUARDRAIL_OUTCOMES[0]
-        return GUARDRAIL_OUTCOMES[2 if self.reason else 1]
+    def __post_init__(self) -> None:
+        none: GuardrailOutcome = "cannot_tell" if self.reason else "none_worse"
+        worse = any(arm.worse for arm in self.arms)
+        object.__setattr__(self, "outcome", "worse_arms" if worse else none)
 
 
 def checked_guardrail(name: str, given: Any) -> Guardrail:
     """Check a guardrail that a user gives, and return it with plain numbers."""
     if not isinstance(given, Guardrail):
         raise InputError(f"the guardrail {name!r} must be a Guardrail(cap=1.0, margin=0.02), not {given!r}")
-    only("action of a guardrail", (given.action,), ACTIONS)
+    only("action of a guardrail", (given.action,), get_args(GuardrailAction))
     cap, margin = given.cap, given.margin
     if isinstance(cap, bool) or not isinstance(cap, int | float):
         raise InputError(f"the cap of guardrail {name!r} must be a number, not {cap!r}")
@@ -309,16 +329,59 @@ def checked_guardrail(name: str, given: Any) -> Guardrail:
     return Guardrail(float(cap), float(margin), given.action)
 
 
-def guardrail_states(
-    guardrails: Sequence[tuple[str, Guardrail]],
-    guards: Guards,
-    playing: Sequence[int],
-    name_of: Callable[[int], str],
-) -> list[GuardrailState]:
-    """Return what is known about the arms on each guardrail; `playing` are the arms in play."""
-    return [
-        _state(name, rail, guards, number, playing, name_of) for number, (name, rail) in enumerate(guardrails)
-    ]
+@dataclass(frozen=True)
+class GuardrailWatcher(Watcher):
+    """Finds the arms that are worse on a guardrail, and retires them if the guardrail says so.
+
+    Parameters
+    ----------
+    guardrails : sequence of (str, Guardrail)
+        By name, at least one.
+    """
+
+    name: ClassVar[str] = "guardrails"
+    see = staticmethod(see)
+    guardrails: tuple[tuple[str, Guardrail], ...]
+
+    def start(self, comparison: Comparison) -> Guards:
+        rails = [rail for _, rail in self.guardrails]
+        ranges = [(comparison.lowest * rail.cap, rail.cap) for rail in rails]
+        margins = [rail.margin for rail in rails]
+        error = comparison_error(comparison.number)
+        return no_guards(ranges, margins, comparison.least, error, comparison.first)
+
+    def with_arm(self, arrays: Guards, comparison: Comparison) -> Guards:
+        new, had = self.start(comparison), arrays.worse.shape[1]
+        new.worse[:, :had] = arrays.worse
+        new.spans[:, :had] = arrays.spans
+        return new
+
+    def say(
+        self,
+        arrays: Guards,
+        playing: Sequence[int],
+        name_of: Callable[[int], str],
+        pace: Pace,
+        said: Mapping[str, Any],
+    ) -> list[GuardrailState]:
+        return [
+            _state(name, rail, arrays, number, playing, name_of)
+            for number, (name, rail) in enumerate(self.guardrails)
+        ]
+
+    def found(self, arrays: Guards) -> Ints:
+        return arrays.worse
+
+    def log_line(self, arrays: Guards, place: Sequence[int]) -> tuple[str, dict[str, Any]]:
+        number, arm = place
+        name, rail = self.guardrails[number]
+        closed = int(arrays.worse[number, arm])
+        fields = {"guardrail": name, "margin": rail.margin, "action": rail.action, "closed_decisions": closed}
+        return "a guardrail has found an arm worse", fields
+
+    def retiring(self, arrays: Guards) -> Flags:
+        strict = [rail.action == "retire" for _, rail in self.guardrails]
+        return np.asarray(arrays.worse[strict].any(axis=0))
 
 
 def _state(

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from accrual.core.arrays import Floats, Ints
+from accrual.core.jit import njit
 from accrual.live.watch.alarms import ChangedArm, listed
 from accrual.live.watch.evidence import (
+    BEGINS,
     BETS,
     CUT,
     DOWN,
@@ -24,31 +27,55 @@ from accrual.live.watch.evidence import (
     UP,
     WEIGHTS,
     Evidence,
+    comparison_error,
+    no_evidence,
+    score,
 )
 from accrual.live.watch.sequences import arm_bounds, estimates, pair_bounds, sums_of
+from accrual.live.watch.watcher import Comparison, Finished, Pace, Watcher
 
 _SKEWED = 1e-4  # the chance of a false sample-ratio warning, for all arms and at all times together
 _QUIET = 1e-6  # warn if a run of decisions without pay had less than this chance before
 
 Interval = tuple[float, float]
 Span = tuple[int, int]  # the first and the last decision of a range, by their ids
-VERDICT_OUTCOMES = ("winner", "none_yet", "cannot_tell")
+VerdictOutcome = Literal["winner", "none_yet", "cannot_tell"]
+VERDICT_OUTCOMES: tuple[VerdictOutcome, ...] = get_args(VerdictOutcome)
 
 
-class Pair(NamedTuple):
-    """How much more the first arm pays for a decision than the second, on average."""
+@dataclass(frozen=True)
+class Pair:
+    """How much more one arm pays for a decision than another, on average.
+
+    Attributes
+    ----------
+    difference : float
+        First minus second, estimated from closed decisions.
+    interval : (float, float)
+        An interval for the difference. It holds for all pairs and at all times together, however often one
+        looks.
+    sequence : list of (int, float, float)
+        Earlier intervals: after how many closed decisions, from, to.
+    ahead : (int, int) or None
+        The first and the last decision of the range over which the first arm was shown to pay more on
+        average, if it was.
+    behind : (int, int) or None
+        The first and the last decision of the range over which the second arm was shown to pay more on
+        average, if it was.
+    """
 
     first: str
     second: str
-    difference: float  # estimated
-    interval: Interval  # holds for all pairs and at all times together, with a chance of at least 1 - error
-    sequence: list[tuple[int, float, float]]  # earlier intervals: scored decisions, least, most
-    ahead: Span | None  # the decisions over which the first was shown to pay more on average, if any
-    behind: Span | None  # the decisions over which the second was shown to pay more on average, if any
+    difference: float
+    interval: Interval
+    sequence: list[tuple[int, float, float]]
+    ahead: Span | None
+    behind: Span | None
 
 
-class Verdict(NamedTuple):
-    """What may be said of the arms in play.
+@dataclass(frozen=True)
+class Verdict:
+    """What may be said about the arms in play, however often one looks.
 
     "Pays more" is meant on average over a range of decisions, which the sentence and `pairs` name. All that
     `winner` and `retirable` ever say in the life of a bandit is true with a chance of at least 1 - `error`,
@@ -56,10 +83,16 @@ class Verdict(NamedTuple):
 
     Attributes
     ----------
+    outcome : {"winner", "none_yet", "cannot_tell"}
+        `winner`: an arm has won. `none_yet`: no arm has won so far. `cannot_tell`: no verdict can be given,
+        for the reason in `reason`.
+    may_stop : bool
+        Whether there is a winner, and no arm in play was found to pay differently than before.
     winner : str or None
         The arm that was shown to pay more than every other arm in play, if none of these was ever shown to
         pay more than it.
     error : float
+        The chance that a false winner is ever named, in the whole life of the bandit.
     contenders : list of str
         The arms in play that may still be the best.
     retirable : list of str
@@ -82,10 +115,14 @@ class Verdict(NamedTuple):
     sentence : str
         The answer to "may I stop?" in words.
     leader : str or None
-        The arm with the largest estimate. Not for stopping.
-    scored, skipped, cut : int
-        Closed decisions that count; closed decisions that do not count, because no propensity was recorded or
-        the worker did not know the newest arm yet; totals that were cut off at the cap.
+        The arm with the largest estimate. Do not stop because of it.
+    scored : int
+        Closed decisions that count.
+    skipped : int
+        Closed decisions that do not count, because no propensity was recorded or because their worker did not
+        know the newest arm yet.
+    cut : int
+        Totals above the cap, which count as the cap here.
     intervals : dict of str to (float, float)
         For each arm, bounds of what a decision pays on average, which hold at all times with a chance of
         1 - `error`.
@@ -95,6 +132,8 @@ class Verdict(NamedTuple):
         Arms that are not chosen as often as their propensities say, or whose pay has stopped.
     """
 
+    outcome: VerdictOutcome = field(init=False)
+    may_stop: bool
     winner: str | None
     error: float
     contenders: list[str]
@@ -113,24 +152,53 @@ class Verdict(NamedTuple):
     pairs: list[Pair]
     warnings: list[str]
 
-    @property
-    def outcome(self) -> str:
-        """One of `VERDICT_OUTCOMES`."""
-        return VERDICT_OUTCOMES[2 if self.reason else int(self.winner is None)]
+    def __post_init__(self) -> None:
+        none: VerdictOutcome = "cannot_tell" if self.reason else "none_yet"
+        object.__setattr__(self, "outcome", none if self.winner is None else "winner")
 
 
-class Pace(NamedTuple):
-    """How fast decisions come."""
+@njit
+def see(evidence: Evidence, rules: Any, decision: Finished) -> None:
+    """Score a finished decision of the comparison."""
+    if decision.id >= evidence.counts[BEGINS]:
+        score(evidence, decision.arm, decision.total, decision.propensity)
 
-    pending: int  # made, and not closed
-    per_time: float | None  # decisions in a round or a second; None while it is not known
-    window: float
+
+@dataclass(frozen=True)
+class VerdictWatcher(Watcher):
+    """Compares what the arms pay."""
+
+    name: ClassVar[str] = "verdict"
+    see = staticmethod(see)
+
+    def start(self, comparison: Comparison) -> Evidence:
+        caps = comparison.caps
+        ranges = np.stack([comparison.lowest * caps, caps], axis=1)
+        error = comparison_error(comparison.number)
+        return no_evidence(ranges, comparison.least, error, comparison.first)
+
+    def with_arm(self, arrays: Evidence, comparison: Comparison) -> Evidence:
+        new, had = self.start(comparison), len(arrays.beaten)
+        new.beaten[:had, :had] = arrays.beaten
+        new.spans[:had, :had] = arrays.spans
+        return new
+
+    def say(
+        self,
+        arrays: Evidence,
+        playing: Sequence[int],
+        name_of: Callable[[int], str],
+        pace: Pace,
+        said: Mapping[str, Any],
+    ) -> Verdict:
+        return verdict(arrays, playing, name_of, pace, said["alarm"].arms)
 
 
 def untold(reason: str, arms: Sequence[str], skipped: int = 0) -> Verdict:
     """Return the verdict if nothing can be said, now or later."""
     sentence = f"No verdict can be given: {reason}.{_not_recorded(skipped)}"
     return Verdict(
+        may_stop=False,
         winner=None,
         error=ERROR,
         contenders=list(arms),
@@ -200,6 +268,7 @@ def verdict(
     pairs = _pairs(evidence, own, names, best) if leader else []
     to_go = None if winner or scored < 2 else _to_go(evidence, own, best, out)
     return Verdict(
+        may_stop=winner is not None and not any(arm.name in names for arm in alarms),
         winner=winner,
         error=ERROR,
         contenders=contenders,

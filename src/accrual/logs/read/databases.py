@@ -6,20 +6,19 @@ perhaps ``&pieces=``, each the name of a table or a query; or the address of a l
 
 from __future__ import annotations
 
-import asyncio
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from accrual.core.errors import InputError, need, unknown
 from accrual.store.address import parse
 from accrual.store.admin import export
 from accrual.store.backends import schema_version
-from accrual.store.sqlite import connect_sqlite
+from accrual.store.postgres import connect
 
 _WEB = ("http", "https", "s3", "gs", "r2")
 _SCHEMES = ("sqlite", "duckdb", "postgresql", "postgres", *_WEB)
@@ -107,7 +106,7 @@ def _split(given: str) -> _Url:
     if others and scheme in {"sqlite", "duckdb"}:
         raise unknown(f"part of the address {plain}", others[0][0], _ROLES)
     if others:
-        plain += f"?{urlencode(others)}"
+        plain += f"?{urlencode(others, quote_via=quote)}"
     if scheme == "duckdb":
         if not re.match(r"duckdb:///.", plain):
             raise InputError(f"{plain}: write duckdb:///FILE (four slashes for a path from the root)")
@@ -141,7 +140,7 @@ def _tables(url: _Url) -> list[str]:
         with closing(_duckdb(url)) as connection:
             names = "SELECT table_name FROM information_schema.tables ORDER BY 1"
             return [row[0] for row in connection.execute(names).fetchall()]
-    return asyncio.run(_postgres_tables(url))
+    return _postgres_tables(url)
 
 
 def _copy(url: _Url, table: str, path: Path) -> None:
@@ -155,7 +154,7 @@ def _copy(url: _Url, table: str, path: Path) -> None:
             except duckdb.Error as error:
                 raise InputError(f"{url.shown}: {str(error).splitlines()[0]}") from None
     else:
-        asyncio.run(_copy_postgres(url, table, path))
+        _copy_postgres(url, table, path)
 
 
 def _duckdb(url: _Url) -> Any:
@@ -172,7 +171,10 @@ def _sqlite(url: _Url) -> sqlite3.Connection:
     address = parse(url.plain)
     if not Path(address.place).is_file():
         raise InputError(f"{url.shown}: there is no such file")
-    return connect_sqlite(address, "ro")
+    try:
+        return sqlite3.connect(f"{Path(address.place).absolute().as_uri()}?mode=ro", uri=True)
+    except sqlite3.Error as error:
+        raise InputError(f"cannot open {url.shown}: {error}") from None
 
 
 def _copy_sqlite(url: _Url, table: str, path: Path) -> None:
@@ -202,70 +204,45 @@ def _copy_sqlite(url: _Url, table: str, path: Path) -> None:
             raise InputError(f"{url.shown}: {error}") from None
 
 
-def _write(path: Path, names: list[str], types: list[Any], chunks: Iterator[list[tuple[Any, ...]]]) -> None:
-    with _writing(path, names, types) as write:
-        for rows in chunks:
-            write(rows)
-
-
-@contextmanager
-def _writing(
-    path: Path, names: list[str], types: list[Any]
-) -> Iterator[Callable[[list[tuple[Any, ...]]], None]]:
-    """Yield a function that adds rows to a Parquet file."""
+def _write(
+    path: Path, names: Sequence[str], types: Sequence[Any], chunks: Iterator[list[tuple[Any, ...]]]
+) -> None:
+    """Write rows to a Parquet file."""
     arrow, parquet = need("pyarrow", "fit"), need("pyarrow.parquet", "fit")
     schema = arrow.schema(list(zip(names, types, strict=True)))
-
-    def write(rows: list[tuple[Any, ...]]) -> None:
-        cells = zip(zip(*rows, strict=True), types, strict=True)
-        columns = [arrow.array(column, type_) for column, type_ in cells]
-        writer.write_table(arrow.Table.from_arrays(columns, schema=schema))
-
     with parquet.ParquetWriter(path, schema) as writer:
-        yield write
+        for rows in chunks:
+            cells = zip(zip(*rows, strict=True), types, strict=True)
+            columns = [arrow.array(column, type_) for column, type_ in cells]
+            writer.write_table(arrow.Table.from_arrays(columns, schema=schema))
 
 
-async def _postgres(url: _Url) -> Any:
-    asyncpg = need("asyncpg", "postgres")
-    try:
-        return await asyncpg.connect(url.plain, timeout=30)
-    except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-        raise InputError(f"cannot open {url.shown}: {error}") from None
-
-
-async def _postgres_tables(url: _Url) -> list[str]:
-    connection = await _postgres(url)
-    try:
-        here = "table_schema = ANY(current_schemas(false))"
-        rows = await connection.fetch(f"SELECT table_name FROM information_schema.tables WHERE {here}")
+def _postgres_tables(url: _Url) -> list[str]:
+    here = "table_schema = ANY(current_schemas(false))"
+    with connect(parse(url.plain)) as connection:
+        rows = connection.execute(f"SELECT table_name FROM information_schema.tables WHERE {here}")
         return sorted(row[0] for row in rows)
-    finally:
-        await connection.close()
 
 
-async def _copy_postgres(url: _Url, table: str, path: Path) -> None:
-    asyncpg = need("asyncpg", "postgres")
-    query = table if _is_query(table) else _chosen(table, await _postgres_tables(url), url.shown)
-    connection = await _postgres(url)
+def _copy_postgres(url: _Url, table: str, path: Path) -> None:
+    psycopg = need("psycopg", "postgres")
+    query = table if _is_query(table) else _chosen(table, _postgres_tables(url), url.shown)
     try:
-        async with connection.transaction(readonly=True):
-            statement = await connection.prepare(query)
-            fields = statement.get_attributes()
-            kinds = [_postgres_type(field.type.name) for field in fields]
-            rows: list[tuple[Any, ...]] = []
-            names, types = [field.name for field in fields], [kind for kind, _ in kinds]
-            with _writing(path, names, types) as write:
-                async for row in statement.cursor(prefetch=_CHUNK):
-                    rows.append(tuple(read(cell) for cell, (_, read) in zip(row, kinds, strict=True)))
-                    if len(rows) == _CHUNK:
-                        write(rows)
-                        rows = []
-                if rows:
-                    write(rows)
-    except asyncpg.PostgresError as error:
+        with connect(parse(url.plain)) as connection:
+            connection.execute("BEGIN READ ONLY")
+            with connection.cursor("rows") as cursor:
+                cursor.execute(query)
+                names = [column.name for column in cursor.description]
+                found = [psycopg.postgres.types.get(column.type_code) for column in cursor.description]
+                kinds = [_postgres_type("" if type_ is None else type_.name) for type_ in found]
+                types, reads = zip(*kinds, strict=True)
+                rows = (
+                    [tuple(read(cell) for cell, read in zip(row, reads, strict=True)) for row in chunk]
+                    for chunk in iter(lambda: cursor.fetchmany(_CHUNK), [])
+                )
+                _write(path, names, types, rows)
+    except psycopg.Error as error:
         raise InputError(f"{url.shown}: {error}") from None
-    finally:
-        await connection.close()
 
 
 def _postgres_type(name: str) -> tuple[Any, Any]:

@@ -26,6 +26,7 @@ from accrual.policies.age_lin.sums import (
 )
 from accrual.policies.base import Feedback, Functions, Moment
 from accrual.policies.contexts import WIDTH_MOST, ContextualPolicy, normal_draw
+from accrual.policies.engine_hooks import EngineHooks
 from accrual.policies.scalars import in_turn
 from accrual.problems.spreads import SpreadLike, as_spread
 
@@ -89,8 +90,8 @@ class AgeLinTS(ContextualPolicy):
         finished=finished,
         amended=amended,
         refresh=refresh,
+        hooks=EngineHooks(learning_fields=LEARNING_FIELDS),
     )
-    learning_fields: ClassVar[tuple[str, ...]] = LEARNING_FIELDS
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "buckets", whole("buckets", self.buckets, 1, BUCKETS_MOST))

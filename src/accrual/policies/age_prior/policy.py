@@ -43,6 +43,7 @@ from accrual.policies.age_prior.model import (
     top,
 )
 from accrual.policies.base import Functions, Moment, positive
+from accrual.policies.engine_hooks import EngineHooks
 from accrual.policies.scalars import kl
 from accrual.problems.spreads import SpreadLike, as_spread
 
@@ -228,10 +229,7 @@ class _ByHalfLife:
         finished=finished,
         amended=amended,
         refresh=refresh,
-        cell_update=cell_update,
-        summed_fields=("news",),
-        refresh_stage=refresh_stage,
-        survey_steps=_STEPS,
+        hooks=EngineHooks(cell_update, ("news",), _STEPS, refresh_stage),
     )
     forgetting = Functions(
         index=index,
@@ -240,10 +238,7 @@ class _ByHalfLife:
         finished=forgetting.finished,
         amended=forgetting.amended,
         refresh=forgetting.refresh,
-        cell_update=forgetting.cell_update,
-        summed_fields=("news",),
-        survey_steps=_STEPS,
-        numbered=True,
+        hooks=EngineHooks(forgetting.cell_update, ("news",), _STEPS),
     )
 
     def __get__(self, policy: AgePrior | None, owner: type) -> Functions:

@@ -42,25 +42,3 @@ def restore(url: str, path: str | os.PathLike[str]) -> None:
     if not os.path.isfile(path):
         raise InputError(f"there is no backup at {os.fspath(path)}")
     backend_of(address).restore(address, path)
-
-
-def recover(url: str, path: str | os.PathLike[str], until: float | None = None) -> list[str]:
-    """Write to a new file what is sound in a damaged one, which stays as it is.
-
-    Parameters
-    ----------
-    url : str
-        A SQLite file that no process has open for writing.
-    path : path
-        Where no file is yet.
-    until : float, optional
-        Save no event after this time, in seconds since 1970: to go back to before a clock leapt ahead.
-        Bandits that count rounds have no such times, and are saved whole.
-
-    Returns
-    -------
-    list of str
-        What was saved of each bandit, and what was not.
-    """
-    address = parse(url)
-    return backend_of(address).recover(address, path, until)

@@ -1,11 +1,13 @@
 """Bandits in PostgreSQL, for many workers at once.
 
-`PostgresBackend` is all that can be done with such a database; `PostgresStore` is its store.
+`PostgresBackend` is all that can be done with such a database; `PostgresStore` is its store; `connect` makes
+a connection to any PostgreSQL database.
 """
 
 from __future__ import annotations
 
 from accrual.store.postgres.backend import PostgresBackend
+from accrual.store.postgres.connection import connect
 from accrual.store.postgres.store import PostgresStore
 
-__all__ = ["PostgresBackend", "PostgresStore"]
+__all__ = ["PostgresBackend", "PostgresStore", "connect"]

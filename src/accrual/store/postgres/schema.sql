@@ -1,4 +1,4 @@
--- The schema of a PostgreSQL database: all tables, and the function that appends to a log.
+-- The schema of a PostgreSQL database: all tables.
 -- `accrual.store.events` says what each column holds. A key is compared byte by byte, hence COLLATE "C".
 
 CREATE TABLE accrual_version (
@@ -38,7 +38,7 @@ CREATE TABLE decision (
     seq BIGINT NOT NULL,
     arm BIGINT NOT NULL,
     at DOUBLE PRECISION NOT NULL,
-    "window" DOUBLE PRECISION NOT NULL CHECK ("window" > 0),
+    "window" DOUBLE PRECISION NOT NULL,
     seen BIGINT NOT NULL,
     key TEXT COLLATE "C",
     part BIGINT NOT NULL,
@@ -56,9 +56,8 @@ CREATE TABLE piece (
     seq BIGINT NOT NULL,
     decision BIGINT NOT NULL,
     key TEXT COLLATE "C",
-    value DOUBLE PRECISION NOT NULL
-        CHECK (value BETWEEN -1.7976931348623157e308 AND 1.7976931348623157e308),
-    age DOUBLE PRECISION NOT NULL CHECK (age BETWEEN 0 AND 1.7976931348623157e308),
+    value DOUBLE PRECISION NOT NULL,
+    age DOUBLE PRECISION NOT NULL,
     stated BOOLEAN NOT NULL,
     at DOUBLE PRECISION NOT NULL,
     late BOOLEAN NOT NULL,
@@ -73,7 +72,7 @@ CREATE UNIQUE INDEX piece_key ON piece (bandit, key, decision) WHERE key IS NOT 
 CREATE TABLE change (
     bandit BIGINT NOT NULL,
     seq BIGINT NOT NULL,
-    kind BIGINT NOT NULL CHECK (kind IN (2, 3, 4)),
+    kind BIGINT NOT NULL,
     subject BIGINT NOT NULL,
     at DOUBLE PRECISION NOT NULL,
     PRIMARY KEY (bandit, seq),
@@ -97,268 +96,3 @@ CREATE TABLE api_key (
     made DOUBLE PRECISION NOT NULL,
     ends DOUBLE PRECISION
 );
-
--- One append, in one call. Statuses: 0 stored, 1 again, 2 conflict, 3 unknown, 4 future, 5 early.
---
--- The head row is locked first and until commit, so events get their positions in the order in which
--- they are committed; and a volatile function's later statements see what earlier holders committed.
--- Pieces are handled a run at a time, other items one by one. A connection plans once, perhaps while
--- the tables are empty, and they grow; so only the plan that looks each thing up by its index is allowed.
-CREATE FUNCTION accrual_append(
-    to_bandit BIGINT,
-    clock DOUBLE PRECISION,
-    skew DOUBLE PRECISION,
-    kinds BIGINT[],
-    subjects BIGINT[],           -- a piece's or a closing's decision; an arm to retire; what the chooser had seen
-    amounts DOUBLE PRECISION[],  -- a piece's value; an arm's cap; the salt of decisions
-    ages DOUBLE PRECISION[],     -- a piece's age, if stated; an arm's window
-    whens DOUBLE PRECISION[],    -- a piece's own time, if stated
-    names TEXT[],                -- a key; an arm's name
-    counts BIGINT[],             -- how many of `arms` a batch of decisions has; a piece's stream plus 1, 0 for the reward
-    arms BIGINT[],
-    windows DOUBLE PRECISION[],
-    propensities DOUBLE PRECISION[],  -- one for each of `arms`
-    OUT statuses BIGINT[],
-    OUT seqs BIGINT[],
-    OUT ats DOUBLE PRECISION[],
-    OUT numbers BIGINT[],
-    OUT lates BOOLEAN[],
-    OUT stored_ages DOUBLE PRECISION[], -- the ages of pieces, as stored
-    OUT again BIGINT[],          -- the arms of decisions stored before, one after the other, and ...
-    OUT again_propensities DOUBLE PRECISION[] -- ... their propensities
-)
-LANGUAGE plpgsql VOLATILE
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_bitmapscan = off
-SET enable_material = off
-SET enable_memoize = off
-SET plan_cache_mode = force_generic_plan
-AS $$
-DECLARE
-    h RECORD;
-    old RECORD;
-    run RECORD;
-    t DOUBLE PRECISION;      -- the events' time
-    start BIGINT;
-    taken BIGINT := 0;       -- of `arms`
-    n BIGINT := cardinality(kinds);
-    i BIGINT := 1;
-    j BIGINT;
-    many BIGINT;
-    known BIGINT;
-    state BIGINT;
-    place BIGINT;
-    moment DOUBLE PRECISION;
-    number_ BIGINT;
-    duplicates BIGINT[];          -- of a run: places of pieces whose key came in it before
-BEGIN
-    SELECT head.seq, head.decisions, head.arms, head.at, bandit.rounds INTO h
-    FROM head JOIN bandit ON bandit.number = head.bandit
-    WHERE head.bandit = to_bandit FOR UPDATE OF head;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION USING MESSAGE = 'no bandit has the number ' || to_bandit;
-    END IF;
-    t := CASE WHEN h.rounds THEN h.decisions ELSE greatest(h.at, clock) END;
-    start := h.seq;
-
-    WHILE i <= n LOOP
-        IF kinds[i] = 1 THEN
-            j := i;
-            WHILE j < n AND kinds[j + 1] = 1 LOOP
-                j := j + 1;
-            END LOOP;
-            WITH item AS MATERIALIZED (
-                SELECT u.place, u.decision, u.value, u.stream, u.stated, u.early, u.age, u.made, u."window",
-                    coalesce(u.key, CASE WHEN u.stated THEN left(encode(sha256(
-                        int8send(u.decision) || float8send(u.value + 0::FLOAT8) || float8send(u.age + 0::FLOAT8)
-                        || CASE WHEN u.stream IS NULL THEN ''::BYTEA ELSE int8send(u.stream) END
-                    ), 'hex'), 32) END) AS key
-                FROM (
-                    SELECT g.place, g.decision, g.value, g.key, nullif(g.count, 0) - 1 AS stream, d.at AS made, d."window",
-                        g.age IS NOT NULL OR g.at IS NOT NULL AS stated,
-                        g.age IS NULL AND g.at < d.at - skew AS early,
-                        coalesce(g.age, CASE WHEN g.at IS NOT NULL THEN greatest(g.at - d.at, 0) END, t - d.at) AS age
-                    FROM unnest(subjects[i:j], amounts[i:j], ages[i:j], whens[i:j], names[i:j], counts[i:j])
-                        WITH ORDINALITY AS g (decision, value, age, at, key, count, place)
-                    LEFT JOIN decision d ON d.bandit = to_bandit AND d.id = g.decision
-                ) AS u
-            ), judged AS (
-                SELECT k.*, p.seq AS seq_was, p.at AS at_was, p.late AS late_was, p.age AS age_was,
-                    k.age >= k."window" OR t >= k.made + k."window" OR c.seq IS NOT NULL AS late,
-                    CASE
-                        WHEN k.made IS NULL THEN 3
-                        WHEN k.early THEN 5
-                        WHEN k.stated AND k.made + k.age > t + skew THEN 4
-                        WHEN p.value = k.value AND p.stream IS NOT DISTINCT FROM k.stream AND p.stated = k.stated
-                            AND (p.age = k.age OR NOT k.stated) THEN 1
-                        WHEN p.seq IS NOT NULL THEN 2
-                        WHEN k.place = ANY (duplicates) THEN 6
-                        ELSE 0
-                    END AS status
-                FROM item k
-                LEFT JOIN piece p ON p.bandit = to_bandit AND p.decision = k.decision AND p.key = k.key
-                LEFT JOIN change c ON c.bandit = to_bandit AND c.kind = 2 AND c.subject = k.decision
-            ), placed AS (
-                SELECT q.*, h.seq + count(*) FILTER (WHERE q.status = 0) OVER (ORDER BY q.place) AS seq
-                FROM judged q
-            ), added AS (
-                INSERT INTO piece (bandit, seq, decision, key, value, age, stated, at, late, stream)
-                SELECT to_bandit, f.seq, f.decision, f.key, f.value, f.age, f.stated, t, f.late, f.stream
-                FROM placed f WHERE f.status = 0 ORDER BY f.seq
-                ON CONFLICT (bandit, decision, key) WHERE key IS NOT NULL DO NOTHING
-                RETURNING 1
-            )
-            SELECT array_agg(a.status) AS statuses,
-                array_agg(CASE a.status WHEN 0 THEN a.seq WHEN 1 THEN a.seq_was ELSE 0 END) AS seqs,
-                array_agg(CASE a.status WHEN 0 THEN t WHEN 1 THEN a.at_was ELSE 0 END) AS ats,
-                array_agg(CASE a.status WHEN 0 THEN a.late WHEN 1 THEN a.late_was ELSE FALSE END) AS lates,
-                array_agg(CASE a.status WHEN 1 THEN a.age_was WHEN 0 THEN a.age WHEN 6 THEN a.age ELSE 0 END) AS stored_ages,
-                array_agg(a.key) AS keys,
-                array_agg(a.stated) AS stated,
-                count(*) FILTER (WHERE a.status = 0) AS fresh,
-                (SELECT count(*) FROM added) AS added
-            INTO run FROM (SELECT * FROM placed ORDER BY place) AS a;
-            IF run.added < run.fresh THEN
-                -- Some came twice in this very run, which is rare. It starts again and leaves them out.
-                SELECT array_agg(g.place) INTO duplicates
-                FROM unnest(run.statuses, run.seqs) WITH ORDINALITY AS g (status, seq, place)
-                LEFT JOIN piece p ON p.bandit = to_bandit AND p.seq = g.seq
-                WHERE g.status = 0 AND p.seq IS NULL;
-                DELETE FROM piece p WHERE p.bandit = to_bandit AND p.seq > h.seq;
-                CONTINUE;
-            END IF;
-            IF duplicates IS NOT NULL THEN
-                FOR old IN
-                    SELECT g.place, p.seq, p.at, p.late, p.age,
-                        p.value = g.value AND p.stream IS NOT DISTINCT FROM nullif(g.count, 0) - 1
-                            AND p.stated = g.stated AND (p.age = g.age OR NOT g.stated) AS same
-                    FROM unnest(run.stored_ages, run.keys, run.stated, subjects[i:j], amounts[i:j], counts[i:j])
-                        WITH ORDINALITY AS g (age, key, stated, decision, value, count, place)
-                    JOIN piece p ON p.bandit = to_bandit AND p.decision = g.decision AND p.key = g.key
-                    WHERE g.place = ANY (duplicates)
-                LOOP
-                    run.statuses[old.place] := CASE WHEN old.same THEN 1 ELSE 2 END;
-                    run.seqs[old.place] := CASE WHEN old.same THEN old.seq ELSE 0 END;
-                    run.ats[old.place] := CASE WHEN old.same THEN old.at ELSE 0 END;
-                    run.lates[old.place] := old.same AND old.late;
-                    run.stored_ages[old.place] := CASE WHEN old.same THEN old.age ELSE 0 END;
-                END LOOP;
-                duplicates := NULL;
-            END IF;
-            statuses := statuses || run.statuses;
-            seqs := seqs || run.seqs;
-            ats := ats || run.ats;
-            numbers := numbers || array_fill(0::BIGINT, ARRAY[(j - i + 1)::INT]);
-            lates := lates || run.lates;
-            stored_ages := stored_ages || run.stored_ages;
-            h.seq := h.seq + run.fresh;
-            i := j + 1;
-            CONTINUE;
-        END IF;
-
-        place := 0;
-        moment := 0;
-        number_ := 0;
-        IF kinds[i] = 0 THEN
-            many := counts[i];
-            known := 0;
-            state := 0;
-            IF names[i] IS NOT NULL THEN
-                SELECT count(*) AS many, min(d.seq) AS seq, min(d.at) AS at, min(d.id) AS id,
-                    array_agg(d.arm ORDER BY d.part) AS arms,
-                    array_agg(d.propensity ORDER BY d.part) AS propensities
-                INTO old FROM decision d WHERE d.bandit = to_bandit AND d.key = names[i];
-                known := old.many;
-            END IF;
-            FOR j IN taken + 1 .. taken + many LOOP
-                IF arms[j] < 0 OR arms[j] >= h.arms THEN
-                    state := 3;
-                END IF;
-            END LOOP;
-            IF state = 0 AND known > 0 THEN
-                state := CASE WHEN known = many THEN 1 ELSE 2 END;
-                IF state = 1 THEN
-                    place := old.seq;
-                    moment := old.at;
-                    number_ := old.id;
-                    again := again || old.arms;
-                    again_propensities := again_propensities || old.propensities;
-                END IF;
-            ELSIF state = 0 THEN
-                INSERT INTO decision (bandit, id, seq, arm, at, "window", seen, key, part, salt, propensity)
-                SELECT to_bandit, h.decisions + u.part - 1, h.seq + u.part, u.arm,
-                    CASE WHEN h.rounds THEN h.decisions + u.part ELSE t END,
-                    u."window", subjects[i], names[i], u.part - 1, amounts[i]::BIGINT, u.propensity
-                FROM unnest(arms[taken + 1:taken + many], windows[taken + 1:taken + many],
-                    propensities[taken + 1:taken + many])
-                    WITH ORDINALITY AS u (arm, "window", propensity, part);
-                place := h.seq + 1;
-                number_ := h.decisions;
-                moment := CASE WHEN h.rounds THEN h.decisions + 1 ELSE t END;
-                h.seq := h.seq + many;
-                h.decisions := h.decisions + many;
-                IF h.rounds THEN
-                    t := h.decisions;
-                END IF;
-            END IF;
-            taken := taken + many;
-        ELSE
-            IF kinds[i] = 3 THEN
-                SELECT a.number, a.cap, a."window" INTO old
-                FROM arm a WHERE a.bandit = to_bandit AND a.name = names[i];
-                IF NOT FOUND THEN
-                    state := 0;
-                    number_ := h.arms;
-                    INSERT INTO arm (bandit, number, name, cap, "window")
-                    VALUES (to_bandit, h.arms, names[i], amounts[i], ages[i]);
-                    h.arms := h.arms + 1;
-                ELSIF old.cap = amounts[i] AND old."window" = ages[i] THEN
-                    state := 1;
-                    number_ := old.number;
-                ELSE
-                    state := 2;
-                END IF;
-            ELSE
-                number_ := subjects[i];
-                IF number_ < 0 OR number_ >= (CASE kinds[i] WHEN 2 THEN h.decisions ELSE h.arms END) THEN
-                    state := 3;
-                ELSE
-                    state := 0;
-                END IF;
-            END IF;
-            IF state < 2 THEN
-                SELECT c.seq, c.at INTO old FROM change c
-                WHERE c.bandit = to_bandit AND c.kind = kinds[i] AND c.subject = number_;
-                IF FOUND THEN
-                    state := 1;
-                    place := old.seq;
-                    moment := old.at;
-                ELSE
-                    h.seq := h.seq + 1;
-                    place := h.seq;
-                    moment := t;
-                    INSERT INTO change (bandit, seq, kind, subject, at)
-                    VALUES (to_bandit, h.seq, kinds[i], number_, t);
-                END IF;
-            END IF;
-            IF kinds[i] <> 3 OR state > 1 THEN
-                number_ := 0;
-            END IF;
-        END IF;
-        statuses := statuses || state;
-        seqs := seqs || place;
-        ats := ats || moment;
-        numbers := numbers || number_;
-        lates := lates || FALSE;
-        stored_ages := stored_ages || 0::FLOAT8;
-        i := i + 1;
-    END LOOP;
-
-    IF h.seq > start THEN
-        UPDATE head SET seq = h.seq, at = t, decisions = h.decisions, arms = h.arms
-        WHERE bandit = to_bandit;
-    END IF;
-END
-$$;

@@ -1,66 +1,61 @@
 """A store in PostgreSQL, for many workers at once.
 
-The driver is asynchronous and runs in a thread of its own; any number of threads may use one store. An append
-is one call of a function of the schema: one round trip, one transaction.
+Any number of threads may use one store. An append is one transaction of two round trips: the first locks the
+end of the log and reads what the rules need, the second writes.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from accrual.core.errors import InputError
+from accrual.core.errors import InputError, need
+from accrual.store.address import parse
 from accrual.store.base import (
     NUMBERS_END,
     AddArm,
     Answer,
     BanditRow,
-    NewDecisions,
     Requests,
-    Status,
+    StoreClosed,
     StoredArm,
+    StoreError,
     StoreRequest,
     amended,
     checked_snapshot,
     digest,
     may_be_erased,
+    one_line,
 )
-from accrual.store.events import PACKED, BanditTableRow, DecisionRow, Events, quoted
-from accrual.store.postgres.arrays import append_query, column, decode, encode, event_query
-from accrual.store.postgres.pool import PostgresPool
-from accrual.store.schema import VERSION_TABLE
+from accrual.store.events import BanditTableRow, DecisionRow, Events, quoted
+from accrual.store.postgres.connection import connect, open_pool, version_of
+from accrual.store.postgres.event_columns import event_query, events_of_columns
+from accrual.store.postgres.log import ARMS, append, array
+from accrual.store.postgres.notifications import Notifications
+from accrual.store.schema import VERSION_TABLE, check_version
 
 _CLOCK = 60.0  # seconds for which the server's time is known
+_POLL = 0.5  # seconds between queries for new events without a notification
+_RETRY_PAUSE = 0.01  # seconds
 
 _CREATE = """
 INSERT INTO bandit (name, config, rounds) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING RETURNING number
 """
+_CREATE_HEAD = "INSERT INTO head (bandit, seq, at, decisions, arms) VALUES ($1, 0, $2, 0, 0)"
 
-_APPEND = append_query()
 _READ = event_query()
 _BANDITS = f"SELECT {quoted(BanditTableRow._fields)} FROM bandit"
 _LOCKED = f"{_BANDITS} WHERE number = $1 FOR UPDATE"
 _DECISION = f"SELECT {quoted(DecisionRow._fields)} FROM decision WHERE bandit = $1 AND id = $2"
-
-_ARMS = """
-SELECT a.name, a.cap, a."window", c.seq IS NOT NULL AS retired, a.about
-FROM arm a LEFT JOIN change c ON c.bandit = a.bandit AND c.kind = 4 AND c.subject = a.number
-WHERE a.bandit = $1 ORDER BY a.number
-"""
-
 _CONTEXTS = "SELECT context FROM decision WHERE bandit = $1 AND id >= $2 AND id < $3 ORDER BY id"
-_SET_CONTEXTS = """
-UPDATE decision SET context = given.context
-FROM unnest($2::BIGINT[], $3::BYTEA[]) AS given (id, context)
-WHERE decision.bandit = $1 AND decision.id = given.id
-"""
-_HEADS = "SELECT bandit, seq FROM head WHERE bandit = ANY($1::bigint[])"
-_ABOUT = "SELECT about FROM arm WHERE bandit = $1 AND number = $2"
-_SET_ABOUT = "UPDATE arm SET about = $3 WHERE bandit = $1 AND number = $2"
+_USED = "SELECT key FROM decision WHERE bandit = $1 AND key = ANY($2::TEXT[]) AND part = 0"
+_HEADS = "SELECT bandit, seq FROM head WHERE bandit = ANY($1::BIGINT[])"
 
 _SAVE = """
 INSERT INTO snapshot (bandit, form, seq, body, digest) VALUES ($1, $2, $3, $4, $5)
@@ -75,18 +70,50 @@ class PostgresStore:
     Parameters
     ----------
     url : str
-        `postgresql://user:password@host/name`, with whatever else the driver, asyncpg, understands.
+        `postgresql://user:password@host/name`, with whatever else libpq understands.
     connections : int
         How many connections there may be at once, besides one for notifications.
-    timeout : float
-        How many seconds an operation may take.
     """
 
     shared = True
 
-    def __init__(self, url: str, connections: int = 4, timeout: float = 60.0) -> None:
-        self._pool = PostgresPool(url, connections, timeout)
+    def __init__(self, url: str, connections: int = 4) -> None:
+        self._address = parse(url)
+        with connect(self._address) as connection:
+            check_version(version_of(connection), self._address)
+        self._pool = open_pool(self._address, connections)
+        self._process = os.getpid()
+        self._notifications = Notifications(self._address)
+        self._failure: type[Exception] = need("psycopg", "postgres").Error
+        # Also called when the store is no longer used, and when the process ends.
+        self._closing = weakref.finalize(self, _close, self._pool, self._notifications, self._process)
         self._asked, self._ahead = -math.inf, 0.0  # when the server's time was asked, and how far it is ahead
+
+    @contextmanager
+    def _connection(self) -> Iterator[Any]:
+        """Lend a connection. If something fails on it, it is not known whether that was done."""
+        if os.getpid() != self._process:
+            raise InputError("the store was opened before a fork; open it again in the new process")
+        try:
+            with self._pool.connection() as connection:
+                yield connection
+        except need("psycopg_pool", "postgres").PoolClosed:
+            raise StoreClosed("the store has been closed") from None
+        except self._failure as error:
+            raise StoreError(f"{self._address}: {one_line(error)}") from error
+
+    def _rows(self, query: str, *values: Any) -> list[Any]:
+        """Return the rows of a query; send the query again if the connection was lost."""
+        left = self._pool.max_size
+        while True:
+            with self._connection() as connection:
+                try:
+                    return connection.execute(query, values, binary=True).fetchall()  # type: ignore[no-any-return]
+                except self._failure:
+                    if not connection.closed or not left:
+                        raise
+            left -= 1
+            time.sleep(_RETRY_PAUSE)  # the pool makes a new connection
 
     # What is written.
 
@@ -94,94 +121,68 @@ class PostgresStore:
                now: float, history: Sequence[Requests] = ()) -> BanditRow:  # fmt: skip
         """Make a new bandit, with its first arms as the first events, and its history; one transaction."""
         at = 0.0 if rounds else now + 0.0
-
-        async def job(connection: Any) -> BanditRow:
-            async with connection.transaction():
-                number = await connection.fetchval(_CREATE, name, json.dumps(config), rounds)
-                if number is None:
-                    raise InputError(f"there is a bandit {name!r} already")
-                await connection.execute(
-                    "INSERT INTO head (bandit, seq, at, decisions, arms) VALUES ($1, 0, $2, 0, 0)", number, at
-                )
-                for part in (Requests(arms, at), *history):
-                    row = await connection.fetchrow(
-                        _APPEND, number, part.now, part.skew, *encode(part.requests)
-                    )
-                    await _store_more(connection, number, part.requests, decode(part.requests, row))
-            return BanditRow(number, name, dict(config), rounds)
-
-        return self._pool.run(self._pool.once(job))
+        with self._connection() as connection, connection.transaction():
+            made = connection.execute(_CREATE, [name, json.dumps(config), rounds]).fetchone()
+            if made is None:
+                raise InputError(f"there is a bandit {name!r} already")
+            connection.execute(_CREATE_HEAD, [made[0], at])
+            for part in (Requests(arms, at), *history):
+                append(connection, made[0], *part)
+            return BanditRow(made[0], name, dict(config), rounds)
 
     def amend(self, bandit: int, changes: Mapping[str, Any]) -> BanditRow:
         """Change entries of a bandit's configuration that no event depends on; None removes one."""
-
-        async def job(connection: Any) -> BanditRow:
-            async with connection.transaction():
-                row = await connection.fetchrow(_LOCKED, bandit)
-                if row is None:
-                    raise InputError(f"no bandit has the number {bandit}")
-                config = amended(json.loads(row["config"]), changes)
-                await connection.execute(
-                    "UPDATE bandit SET config = $2 WHERE number = $1", bandit, json.dumps(config)
-                )
-                return BanditRow(bandit, row["name"], config, row["rounds"])
-
-        return self._pool.run(self._pool.once(job))
+        with self._connection() as connection, connection.transaction():
+            found = connection.execute(_LOCKED, [bandit]).fetchone()
+            if found is None:
+                raise InputError(f"no bandit has the number {bandit}")
+            row = BanditTableRow._make(found)
+            config = amended(json.loads(row.config), changes)
+            connection.execute(
+                "UPDATE bandit SET config = $2 WHERE number = $1", [bandit, json.dumps(config)]
+            )
+            return BanditRow(bandit, row.name, config, row.rounds)
 
     def erase(self, bandit: int, now: float) -> bool:
         """Remove a bandit and all its events, in one transaction, if its `ERASE_AT` is not after `now`."""
-
-        async def job(connection: Any) -> bool:
-            async with connection.transaction():
-                row = await connection.fetchrow(_LOCKED, bandit)
-                if row is None or not may_be_erased(json.loads(row["config"]), now):
-                    return False
-                await connection.execute("SELECT 1 FROM head WHERE bandit = $1 FOR UPDATE", bandit)
-                for table in ("head", "arm", "decision", "piece", "change", "snapshot"):
-                    await connection.execute(f"DELETE FROM {table} WHERE bandit = $1", bandit)
-                await connection.execute("DELETE FROM bandit WHERE number = $1", bandit)
-                return True
-
-        return self._pool.run(self._pool.once(job))
+        with self._connection() as connection, connection.transaction():
+            found = connection.execute(_LOCKED, [bandit]).fetchone()
+            if found is None or not may_be_erased(json.loads(BanditTableRow._make(found).config), now):
+                return False
+            connection.execute("SELECT 1 FROM head WHERE bandit = $1 FOR UPDATE", [bandit])
+            for table in ("head", "arm", "decision", "piece", "change", "snapshot"):
+                connection.execute(f"DELETE FROM {table} WHERE bandit = $1", [bandit])
+            connection.execute("DELETE FROM bandit WHERE number = $1", [bandit])
+            return True
 
     def append(
         self, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float = 0.0
     ) -> list[Answer]:
         """Store what is new among `requests`, in this order, in one transaction; durable on return."""
-        if not requests:
-            return []
-        columns = encode(requests)
-        more = any(
-            isinstance(request, AddArm) or (isinstance(request, NewDecisions) and request.contexts)
-            for request in requests
-        )
-
-        async def job(connection: Any) -> list[Answer]:
-            async with connection.transaction() if more else nullcontext():
-                row = await connection.fetchrow(_APPEND, bandit, now + 0.0, skew, *columns)
-                return await _store_more(connection, bandit, requests, decode(requests, row))
-
-        async def append() -> list[Answer]:
-            answers = await self._pool.once(job)
-            if any(answer.status is Status.STORED for answer in answers):
-                self._pool.notifications.send(bandit)
-            return answers
-
-        return self._pool.run(append())
+        with self._connection() as connection, connection.pipeline():
+            connection.execute("BEGIN")
+            answers, stored = append(connection, bandit, requests, now, skew)
+            connection.execute("COMMIT")
+        if stored:
+            self._notifications.send(bandit)
+        return answers
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
         """Store a snapshot of the events up to `seq`; it replaces an earlier snapshot of this form."""
-        self._pool.rows(_SAVE, bandit, form, seq, body, digest(bandit, seq, form.encode() + body))
+        with self._connection() as connection:
+            values = [bandit, form, seq, body, digest(bandit, seq, form.encode() + body)]
+            connection.execute(_SAVE, values)
 
     def probe(self) -> None:
         """Write something that changes nothing; raise `StoreError` if nothing can be written now."""
-        self._pool.rows(f"UPDATE {VERSION_TABLE} SET version_num = version_num")
+        with self._connection() as connection:
+            connection.execute(f"UPDATE {VERSION_TABLE} SET version_num = version_num")
 
     # What is read.
 
     def find(self, name: str) -> BanditRow | None:
         """Return the bandit of this name; None if there is none."""
-        rows = self._pool.rows(f"{_BANDITS} WHERE name = $1", name)
+        rows = self._rows(f"{_BANDITS} WHERE name = $1", name)
         if not rows:
             return None
         row = BanditTableRow._make(rows[0])
@@ -189,103 +190,78 @@ class PostgresStore:
 
     def names(self) -> list[str]:
         """Return the names of all bandits, in the order in which they were made."""
-        return [row[0] for row in self._pool.rows("SELECT name FROM bandit ORDER BY number")]
+        return [row[0] for row in self._rows("SELECT name FROM bandit ORDER BY number")]
 
     def read(self, bandit: int, after: int, limit: int) -> Events:
         """Return at most `limit` events beyond position `after`."""
-        (sent,) = self._pool.rows(_READ, bandit, min(after, NUMBERS_END - 1), limit)
-        return Events._make(column(sent[name], PACKED[name].kind) for name in Events._fields)
+        (sent,) = self._rows(_READ, bandit, min(after, NUMBERS_END - 1), limit)
+        return events_of_columns(sent)
 
     def head(self, bandit: int) -> int:
         """Return the position of the last event, 0 if there is none."""
-        return self._pool.run(self._head(bandit))
+        rows = self._rows("SELECT seq FROM head WHERE bandit = $1", bandit)
+        return int(rows[0][0]) if rows else 0
 
     def arms(self, bandit: int) -> list[StoredArm]:
         """Return all arms that have been added, in the order of their numbers."""
-        return [StoredArm._make(row) for row in self._pool.rows(_ARMS, bandit)]
+        return [StoredArm._make(row) for row in self._rows(ARMS, bandit)]
 
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
         """Return the decision of this id; None if there is none."""
-        rows = self._pool.rows(_DECISION, bandit, id) if 0 <= id < NUMBERS_END else []
+        rows = self._rows(_DECISION, bandit, id) if 0 <= id < NUMBERS_END else []
         return DecisionRow._make(rows[0]) if rows else None
 
     def contexts(self, bandit: int, first: int, count: int) -> list[bytes | None]:
         """Return the contexts of the decisions from id `first` on, at most `count` of them."""
         end = min(first + count, NUMBERS_END - 1)
-        return [row[0] for row in self._pool.rows(_CONTEXTS, bandit, min(first, end), end)]
+        return [row[0] for row in self._rows(_CONTEXTS, bandit, min(first, end), end)]
 
     def used_keys(self, bandit: int, keys: Sequence[str]) -> set[str]:
         """Return those of `keys` that decisions are stored under."""
-        query = "SELECT key FROM decision WHERE bandit = $1 AND key = ANY($2::TEXT[]) AND part = 0"
-        return {row[0] for row in self._pool.rows(query, bandit, list(keys))}
+        return {row[0] for row in self._rows(_USED, bandit, array(keys))}
 
     def wait(self, positions: Mapping[int, int], timeout: float) -> dict[int, int]:
-        """Wait until one of these bandits has an event beyond its position; return their last positions."""
+        """Wait until one of these bandits has an event beyond its position; return their last positions.
 
-        async def find(bandits: Iterable[int]) -> dict[int, int]:
-            rows = await self._pool.fetch(_HEADS, list(bandits))
-            return {bandit: seq for bandit, seq in rows if seq > positions[bandit]}
-
-        return self._pool.run(self._pool.notifications.wait(positions, find, timeout))
+        Notifications may be lost, so the database is queried now and then in any case. One query serves all
+        bandits, so idle bandits cost next to nothing.
+        """
+        end = time.monotonic() + timeout
+        which = list(positions)
+        while True:
+            heard = self._notifications.count
+            found = {
+                bandit: seq for bandit, seq in self._rows(_HEADS, array(which)) if seq > positions[bandit]
+            }
+            left = end - time.monotonic()
+            if found or left <= 0:
+                return found
+            named = self._notifications.wait(positions, heard, min(left, _POLL))
+            if not named and time.monotonic() >= end:
+                return {}
+            which = named or list(positions)
 
     def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:
         """Return the snapshot of this form, with its position; None if there is none."""
         query = "SELECT seq, body, digest FROM snapshot WHERE bandit = $1 AND form = $2"
-        rows = self._pool.rows(query, bandit, form)
+        rows = self._rows(query, bandit, form)
         return checked_snapshot(bandit, form, rows[0]) if rows else None
 
     def clock(self) -> float:
         """Return the server's time, asked once a minute: a worker's wrong clock then does no harm."""
         if time.monotonic() - self._asked > _CLOCK:
             begun = time.monotonic()
-            ((found,),) = self._pool.rows("SELECT extract(epoch FROM clock_timestamp())::float8")
+            ((found,),) = self._rows("SELECT extract(epoch FROM clock_timestamp())::float8")
             self._asked = time.monotonic()
             self._ahead = found - (begun + self._asked) / 2
         return time.monotonic() + self._ahead
 
     def close(self) -> None:
         """Close the connections to the database."""
-        self._pool.close()
-
-    async def _head(self, bandit: int) -> int:
-        rows = await self._pool.fetch("SELECT seq FROM head WHERE bandit = $1", bandit)
-        return int(rows[0][0]) if rows else 0
+        self._closing()
 
 
-async def _store_more(
-    connection: Any, bandit: int, requests: Sequence[StoreRequest], answers: list[Answer]
-) -> list[Answer]:
-    """Store what `accrual_append` does not take, in its transaction; return what became of each request."""
-    final = list(answers)
-    for place, (request, answer) in enumerate(zip(requests, answers, strict=True)):
-        if isinstance(request, NewDecisions):
-            if request.contexts or answer.status is Status.AGAIN:
-                final[place] = await _with_contexts(connection, bandit, request, answer)
-        elif isinstance(request, AddArm):
-            final[place] = await _with_about(connection, bandit, request, answer)
-    return final
-
-
-async def _with_contexts(connection: Any, bandit: int, request: NewDecisions, answer: Answer) -> Answer:
-    """Store the contexts of new decisions; refuse a key that was used for other contexts, or for none."""
-    ids = range(answer.number, answer.number + len(answer.arms))
-    if answer.status is Status.STORED:
-        await connection.execute(_SET_CONTEXTS, bandit, list(ids), list(request.contexts or ()))
-        return answer._replace(contexts=request.contexts)
-    if answer.status is Status.AGAIN:
-        rows = await connection.fetch(_CONTEXTS, bandit, ids.start, ids.stop)
-        stored = tuple([row[0] for row in rows])
-        contexts = None if stored[0] is None else stored
-        same = contexts == (tuple(request.contexts) if request.contexts else None)
-        return answer._replace(contexts=contexts) if same else Answer(Status.CONFLICT)
-    return answer
-
-
-async def _with_about(connection: Any, bandit: int, request: AddArm, answer: Answer) -> Answer:
-    """Store the features of a new arm; refuse an arm that is stored with other features."""
-    if answer.status is Status.STORED and request.about is not None:
-        await connection.execute(_SET_ABOUT, bandit, answer.number, request.about)
-    if answer.status is not Status.AGAIN:
-        return answer
-    stored = await connection.fetchval(_ABOUT, bandit, answer.number)
-    return answer if stored == request.about else Answer(Status.CONFLICT)
+def _close(pool: Any, notifications: Notifications, process: int) -> None:
+    if os.getpid() == process:  # in a process that was forked since, the connections are not its own
+        pool.close()
+        notifications.close()

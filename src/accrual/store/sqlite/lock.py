@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import stat
 import threading
-import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+
+import apsw
 
 from accrual.core.errors import InputError
 from accrual.core.files import try_lock, unlock
 from accrual.store.base import StoreError
 
-_WAIT = 10.0  # seconds to wait for a turn
-_POLL = 0.002
-
 Inode = tuple[int, int]
-
-# What SQLite raises. It quotes what it finds in a damaged file, and that may not even be text.
-SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 
 # A process that closes any descriptor of a file loses SQLite's locks on the file. So the descriptor that has
 # the lock stays open until this process has no connection to the file.
@@ -41,7 +33,7 @@ def _close_unused(inode: Inode) -> None:
         os.close(_descriptors.pop(inode))
 
 
-class Connection(sqlite3.Connection):
+class Connection(apsw.Connection):
     """A connection to a SQLite file that is counted among the open ones of its file (see `_connections`)."""
 
     _file: Inode | None = None
@@ -52,8 +44,8 @@ class Connection(sqlite3.Connection):
         with _registry:
             _connections[self._file] += 1
 
-    def close(self) -> None:
-        super().close()
+    def close(self, force: bool = False) -> None:
+        super().close(force)
         if self._file is not None:
             with _registry:
                 _connections[self._file] -= 1
@@ -110,44 +102,3 @@ class FileLock:
                 _held.discard(self.inode)
                 unlock(_descriptors[self.inode])
                 _close_unused(self.inode)
-
-
-class Turn:
-    """One process at a time writes to a SQLite file or moves its write-ahead log into it.
-
-    SQLite sees to that too, but up to version 3.51.2 a write during another process's checkpoint could
-    destroy the database (https://sqlite.org/wal.html#walresetbug). The service writes events while
-    `accrual keys` writes keys.
-
-    Parameters
-    ----------
-    path : str
-        The database. The lock is on a file beside it, which is never removed: otherwise two processes could
-        have a turn.
-    """
-
-    def __init__(self, path: str) -> None:
-        self._path = f"{os.path.realpath(path)}.lock"
-        try:
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except OSError as error:
-            raise InputError(f"cannot open {self._path}: {error.strerror}") from None
-
-    @contextmanager
-    def taken(self) -> Iterator[None]:
-        """Wait until no other process has a turn, and hold it for the block."""
-        end = time.monotonic() + _WAIT
-        while not try_lock(self._file):
-            if time.monotonic() > end:
-                raise StoreError(f"{self._path} has been locked by another process for {_WAIT:g} s")
-            time.sleep(_POLL)
-        try:
-            yield
-        finally:
-            unlock(self._file)
-
-    def close(self) -> None:
-        """Close the file."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1

@@ -1,17 +1,15 @@
--- The schema of a SQLite file. `accrual.store.events` says what each column holds; `sum` is the checksum of a row
--- (`accrual.store.sqlite.checksums`), and `digest` that of a body (`accrual.store.base.digest`). A row is added before its
--- checksum is known only while a whole file is written.
+-- The schema of a SQLite file. `accrual.store.events` says what each column holds; `digest` is that of a body
+-- (`accrual.store.base.digest`). Every page of the file has a checksum (`accrual.store.sqlite.file`).
 
 CREATE TABLE accrual_version (
     version_num TEXT PRIMARY KEY NOT NULL
 ) STRICT;
 
 CREATE TABLE bandit (
-    number INTEGER PRIMARY KEY,
+    number INTEGER PRIMARY KEY AUTOINCREMENT, -- the number of a bandit that was erased is never given again
     name TEXT NOT NULL UNIQUE,
     config TEXT NOT NULL,
-    rounds INTEGER NOT NULL,
-    sum INTEGER NOT NULL DEFAULT 0
+    rounds INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE head (
@@ -19,8 +17,7 @@ CREATE TABLE head (
     seq INTEGER NOT NULL,
     at REAL NOT NULL,
     decisions INTEGER NOT NULL,
-    arms INTEGER NOT NULL,
-    sum INTEGER NOT NULL DEFAULT 0
+    arms INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE arm (
@@ -30,12 +27,10 @@ CREATE TABLE arm (
     cap REAL NOT NULL,
     "window" REAL NOT NULL,
     about BLOB,
-    sum INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (bandit, number),
     UNIQUE (bandit, name)
 ) STRICT, WITHOUT ROWID;
 
--- `key_run` and `key_page` find keys, here and in `piece`: no index does.
 CREATE TABLE decision (
     bandit INTEGER NOT NULL,
     id INTEGER NOT NULL,
@@ -49,10 +44,11 @@ CREATE TABLE decision (
     salt INTEGER NOT NULL,
     propensity REAL,
     context BLOB,
-    sum INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (bandit, id),
     UNIQUE (bandit, seq)
 ) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX decision_key ON decision (bandit, key, part) WHERE key IS NOT NULL;
 
 CREATE TABLE piece (
     bandit INTEGER NOT NULL,
@@ -65,9 +61,10 @@ CREATE TABLE piece (
     at REAL NOT NULL,
     late INTEGER NOT NULL,
     stream INTEGER,
-    sum INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (bandit, seq)
 ) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX piece_key ON piece (bandit, decision, key) WHERE key IS NOT NULL;
 
 CREATE TABLE change (
     bandit INTEGER NOT NULL,
@@ -75,7 +72,6 @@ CREATE TABLE change (
     kind INTEGER NOT NULL CHECK (kind IN (2, 3, 4)),
     subject INTEGER NOT NULL,
     at REAL NOT NULL,
-    sum INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (bandit, seq),
     UNIQUE (bandit, kind, subject)
 ) STRICT, WITHOUT ROWID;
@@ -95,8 +91,7 @@ CREATE TABLE api_key (
     scopes TEXT NOT NULL,
     digest BLOB NOT NULL,
     made REAL NOT NULL,
-    ends REAL,
-    sum INTEGER NOT NULL DEFAULT 0
+    ends REAL
 ) STRICT;
 
 -- The same events once more, packed, some thousands in a row: SQLite hands out rows too slowly for a
@@ -108,31 +103,3 @@ CREATE TABLE block (
     digest BLOB NOT NULL,
     PRIMARY KEY (bandit, seq)
 ) STRICT;
-
--- A log-structured index of keys (`accrual.store.sqlite.key_index`): it finds keys at the same cost whether they
--- are random or grow. `seq` is the last event's position.
-CREATE TABLE key_run (
-    bandit INTEGER NOT NULL,
-    seq INTEGER NOT NULL,
-    filter BLOB NOT NULL,
-    digest BLOB NOT NULL,
-    PRIMARY KEY (bandit, seq)
-) STRICT;
-
-CREATE TABLE key_page (
-    bandit INTEGER NOT NULL,
-    seq INTEGER NOT NULL,
-    page INTEGER NOT NULL,
-    body BLOB NOT NULL,
-    digest BLOB NOT NULL,
-    PRIMARY KEY (bandit, seq, page)
-) STRICT;
-
--- Checksums of which rows a table has, for tables of which a row that is gone would not be missed. Those
--- tables are empty now.
-CREATE TABLE seal (
-    name TEXT PRIMARY KEY NOT NULL,
-    sum INTEGER NOT NULL
-) STRICT;
-
-INSERT INTO seal (name, sum) VALUES ('bandit', 0), ('api_key', 0);

@@ -1,29 +1,32 @@
 """A store in a SQLite file: one process writes, others may read.
 
 Every append is one transaction, synced to the disk before it returns (WAL, synchronous=FULL). The tables are
-the truth. Two things follow from them. Events are stored once more in blocks, some thousands in a row of the
-table `block`, because reading them one row at a time would take most of a refold. Keys are in an index of
-their own (`accrual.store.sqlite.key_index`). All that is read is checked (`accrual.store.sqlite.checksums`).
+the truth, and their UNIQUE indexes find the keys. Events are stored once more in blocks, about a thousand in
+a row of the table `block`, because reading them one row at a time would take most of a refold. All that is
+read is checked: pages by SQLite (`accrual.store.sqlite.file`), and each block by its digest.
 """
 
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+import apsw
 import numpy as np
 
 from accrual.core.errors import InputError
-from accrual.store.accept import Acceptance
+from accrual.store.accept import Acceptance, LogLookup, NewRows, known_batch
 from accrual.store.base import (
+    NUMBERS_END,
     AddArm,
     Answer,
     BanditRow,
     Requests,
+    Status,
+    StoreDamaged,
     StoredArm,
     StoreError,
     StoreRequest,
@@ -35,72 +38,107 @@ from accrual.store.base import (
 )
 from accrual.store.events import (
     PACKED,
+    ArmRow,
     BanditTableRow,
+    ChangeRow,
     DecisionRow,
     Event,
     Events,
     HeadRow,
+    Kind,
+    PieceRow,
     events_of_rows,
+    insert_into,
     pack,
+    quoted,
+    seq_of,
     unpack,
 )
-from accrual.store.sqlite.checksums import SUMS, check_list, checked_row, columns_of, damaged, seal_list
 from accrual.store.sqlite.file import SQLiteFile
-from accrual.store.sqlite.rows import (
-    ADD,
-    BLOCK,
-    TableLookup,
-    add_block,
-    arm_rows,
-    context_rows,
-    decision_row,
-    event_rows,
-    head_row,
-)
 
+BLOCK = 1024  # events of a block, at least
 _DECISIONS_MOST = 80_000  # that are remembered; others are looked up
 _POLL = 0.01
 
 _SAVE = """
 INSERT INTO snapshot (bandit, form, seq, body, digest) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (bandit, form) DO UPDATE SET seq = excluded.seq, body = excluded.body, digest = excluded.digest
-WHERE length(excluded.body) > 0
 """
-_BANDIT = f"SELECT {columns_of('bandit')} FROM bandit WHERE number = ?"
-_HEADS = f"SELECT {columns_of('head')} FROM head"
-_SET_HEAD = (
-    f"UPDATE head SET {', '.join(f'{name} = ?' for name in (*HeadRow._fields, 'sum'))} WHERE bandit = ?"
-)
-# The greatest number of a bandit that was erased: a row of table `seal`, so that it is not given again.
-_LAST_ERASED = "last erased"
-_NEXT_NUMBER = (
-    "SELECT max((SELECT coalesce(max(number), 0) FROM bandit), "
-    "(SELECT coalesce(max(sum), 0) FROM seal WHERE name = ?)) + 1"
-)
-_SEAL_ERASED = (
-    "INSERT INTO seal (name, sum) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET sum = max(sum, excluded.sum)"
-)
-_OF_BANDIT = ("head", "arm", "decision", "piece", "change", "snapshot", "block", "key_run", "key_page")
-_BANDIT_SUM, _HEAD_SUM = SUMS["bandit"], SUMS["head"]
+_BANDITS = f"SELECT {quoted(BanditTableRow._fields)} FROM bandit"
+_HEADS = f"SELECT {quoted(HeadRow._fields)} FROM head"
+_SET_HEAD = f"UPDATE head SET {', '.join(f'{name} = ?' for name in HeadRow._fields)} WHERE bandit = ?"
+_ARMS = f"SELECT {quoted(ArmRow._fields)} FROM arm WHERE bandit = ? ORDER BY number"
+_RETIRED = f"SELECT subject FROM change WHERE bandit = ? AND kind = {int(Kind.RETIRE_ARM)}"
+_DECISIONS = f"SELECT {quoted(DecisionRow._fields)} FROM decision WHERE bandit = ?"
+_PIECES = f"SELECT {quoted(PieceRow._fields)} FROM piece WHERE bandit = ?"
+_CHANGES = f"SELECT {quoted(ChangeRow._fields)} FROM change WHERE bandit = ?"
+_FIND_PIECE = f"{_PIECES} AND decision = ? AND key = ?"
+_FIND_BATCH = f"{_DECISIONS} AND key = ? ORDER BY part"
+_FIND_CHANGE = f"{_CHANGES} AND kind = ? AND subject = ?"
+_ADD = {table: insert_into(table) for table in NewRows._fields}
+_OF_BANDIT = ("head", "arm", "decision", "piece", "change", "snapshot", "block")
+
+
+class TableLookup(LogLookup):
+    """Finds requests' decisions, keys and arms in the tables where they are not in memory.
+
+    Parameters
+    ----------
+    connection : apsw.Connection
+        In a transaction.
+    bandit : int
+    """
+
+    def __init__(self, connection: apsw.Connection, bandit: int) -> None:
+        super().__init__()
+        self._connection = connection
+        self._bandit = bandit
+        self.arms = arm_rows(connection, bandit)
+
+    def begin(self) -> None:
+        """Forget what earlier appends found, except decisions."""
+        self.pieces.clear()
+        self.batches.clear()
+        self.changes.clear()
+
+    def find_decision(self, id: int) -> tuple[float, float] | None:
+        row = decision_row(self._connection, self._bandit, id)
+        if row is None:
+            raise StoreDamaged(f"damaged: decision {id} is missing")
+        closed = self.find_change(Kind.CLOSE, id) is not None
+        known = self.decisions[id] = (row.at, 0.0 if closed else row.window)
+        return known
+
+    def find_piece(self, decision: int, key: str) -> PieceRow | None:
+        row = self._connection.execute(_FIND_PIECE, (self._bandit, decision, key)).fetchone()
+        return None if row is None else PieceRow._make(row)
+
+    def find_batch(self, key: str) -> Answer | None:
+        rows = self._connection.execute(_FIND_BATCH, (self._bandit, key))
+        batch = [DecisionRow._make(row) for row in rows]
+        return known_batch(batch) if batch else None
+
+    def find_change(self, kind: Kind, subject: int) -> Answer | None:
+        row = self._connection.execute(_FIND_CHANGE, (self._bandit, int(kind), subject)).fetchone()
+        if row is None:
+            return None
+        change = ChangeRow._make(row)
+        return Answer(Status.STORED, change.seq, change.at)
 
 
 class _WriterLog:
     """What the writer remembers about a bandit's log, until a transaction fails."""
 
-    def __init__(self, connection: sqlite3.Connection, bandit: int) -> None:
-        row = connection.execute(_BANDIT, [bandit]).fetchone()
+    def __init__(self, connection: apsw.Connection, bandit: int) -> None:
+        row = bandit_row(connection, bandit)
         head = head_row(connection, bandit)
         if row is None or head is None:
             raise InputError(f"no bandit has the number {bandit}")
-        self.rounds = bool(checked_row("bandit", row, f"bandit {bandit}").rounds)
+        self.rounds = bool(row.rounds)
         self.head = head
-        self.lookup = TableLookup(connection, bandit, self.head)
-        (blocks,) = connection.execute(
-            "SELECT coalesce(max(seq), 0) FROM block WHERE bandit = ?", [bandit]
-        ).fetchone()
+        self.lookup = TableLookup(connection, bandit)
+        blocks = connection.execute("SELECT max(seq) FROM block WHERE bandit = ?", (bandit,)).get or 0
         self.tail: list[Event] = event_rows(connection, bandit, blocks, self.head.seq)  # in no block yet
-        if len(self.tail) != self.head.seq - blocks:
-            raise damaged(f"event {self.head.seq} is missing")
 
 
 class SQLiteStore:
@@ -135,24 +173,26 @@ class SQLiteStore:
         self._file = SQLiteFile(path, readonly, self._logs.clear)
         if self._file.writer is not None:
             with self._file.opening():
-                self._ends = {row[0]: (row,) for row in self._file.writer.execute(_HEADS)}
+                self._ends = {head.bandit: (head,) for head in head_rows(self._file.writer)}
 
     def create(self, name: str, config: Mapping[str, Any], arms: Sequence[AddArm], rounds: bool,
                now: float, history: Sequence[Requests] = ()) -> BanditRow:  # fmt: skip
         with self._file.transaction() as connection:
             if _find(connection, name) is not None:
                 raise InputError(f"there is a bandit {name!r} already")
-            (number,) = connection.execute(_NEXT_NUMBER, [_LAST_ERASED]).fetchone()
-            row = BanditTableRow(number=number, name=name, config=json.dumps(dict(config)), rounds=rounds)
-            connection.execute(ADD["bandit"], (*row, _BANDIT_SUM(row)))
-            start = HeadRow(bandit=number, seq=0, at=0.0 if rounds else now + 0.0, decisions=0, arms=0)
-            head = (*start, _HEAD_SUM(start))
-            connection.execute(ADD["head"], head)
+            connection.execute(
+                "INSERT INTO bandit (name, config, rounds) VALUES (?, ?, ?)",
+                (name, json.dumps(dict(config)), rounds),
+            )
+            number = connection.last_insert_rowid()
+            head = HeadRow(bandit=number, seq=0, at=0.0 if rounds else now + 0.0, decisions=0, arms=0)
+            connection.execute(insert_into("head"), head)
             self._ends[number] = (head,)
-            seal_list(connection, "bandit")
             for part in (Requests(arms, now), *history):
                 self._append(connection, number, *part)
-            return BanditRow(number, name, dict(config), rounds)
+            seq = self._logs[number].head.seq
+        self._file.acknowledge(number, seq)
+        return BanditRow(number, name, dict(config), rounds)
 
     def find(self, name: str) -> BanditRow | None:
         return self._file.read(lambda connection: _find(connection, name))
@@ -162,42 +202,41 @@ class SQLiteStore:
 
     def amend(self, bandit: int, changes: Mapping[str, Any]) -> BanditRow:
         with self._file.transaction() as connection:
-            row = _bandit_row(connection, bandit)
+            row = bandit_row(connection, bandit)
             if row is None:
                 raise InputError(f"no bandit has the number {bandit}")
             config = amended(json.loads(row.config), changes)
-            new = row._replace(config=json.dumps(config))
-            values = [new.config, _BANDIT_SUM(new), bandit]
-            connection.execute("UPDATE bandit SET config = ?, sum = ? WHERE number = ?", values)
-            seal_list(connection, "bandit")
-            return BanditRow(bandit, row.name, config, bool(row.rounds))
+            connection.execute("UPDATE bandit SET config = ? WHERE number = ?", (json.dumps(config), bandit))
+        self._file.checkpoint()  # no note tells that it was lost
+        return BanditRow(bandit, row.name, config, bool(row.rounds))
 
     def erase(self, bandit: int, now: float) -> bool:
         with self._file.transaction() as connection:
-            row = _bandit_row(connection, bandit)
+            row = bandit_row(connection, bandit)
             if row is None or not may_be_erased(json.loads(row.config), now):
                 return False
             connection.execute("PRAGMA secure_delete = ON")  # zeros in place of what was there
             for table in _OF_BANDIT:
-                connection.execute(f"DELETE FROM {table} WHERE bandit = ?", [bandit])
-            connection.execute("DELETE FROM bandit WHERE number = ?", [bandit])
+                connection.execute(f"DELETE FROM {table} WHERE bandit = ?", (bandit,))
+            connection.execute("DELETE FROM bandit WHERE number = ?", (bandit,))
             connection.execute("PRAGMA secure_delete = OFF")
-            connection.execute(_SEAL_ERASED, (_LAST_ERASED, bandit))
-            seal_list(connection, "bandit")
             self._logs.pop(bandit, None)
             self._ends.pop(bandit, None)
-        self._file.checkpoint()  # the write-ahead log still has the events
+        self._file.checkpoint("TRUNCATE")  # the write-ahead log still has the events
         return True
 
     def append(
         self, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float = 0.0
     ) -> list[Answer]:
         with self._file.transaction() as connection:
-            return self._append(connection, bandit, requests, now, skew)
+            answers = self._append(connection, bandit, requests, now, skew)
+            seq = self._logs[bandit].head.seq
+        self._file.acknowledge(bandit, seq)
+        return answers
 
     def _append(
         self,
-        connection: sqlite3.Connection,
+        connection: apsw.Connection,
         bandit: int,
         requests: Sequence[StoreRequest],
         now: float,
@@ -219,14 +258,10 @@ class SQLiteStore:
             return answers
         for table, new in rows._asdict().items():
             if new:
-                row_sum = SUMS[table]
-                connection.executemany(ADD[table], [(*row, row_sum(row)) for row in new])
-        lookup.add_keys(rows)
-        lookup.index.flush(head.seq)
+                connection.executemany(_ADD[table], new)
         log.head = head
-        new_end = (*head, _HEAD_SUM(head))
-        connection.execute(_SET_HEAD, (*new_end, bandit))
-        self._ends[bandit] = (end, new_end)  # the transaction may still fail
+        connection.execute(_SET_HEAD, (*head, bandit))
+        self._ends[bandit] = (end, head)  # the transaction may still fail
         log.tail += events_of_rows(rows.decision, rows.piece, rows.change, lookup.arms)
         if len(log.tail) >= BLOCK:
             add_block(connection, bandit, head.seq, log.tail)
@@ -236,7 +271,7 @@ class SQLiteStore:
             lookup.decisions = dict(recent)
         return answers
 
-    def _log(self, connection: sqlite3.Connection, bandit: int) -> _WriterLog:
+    def _log(self, connection: apsw.Connection, bandit: int) -> _WriterLog:
         log = self._logs.get(bandit)
         if log is None:
             log = self._logs[bandit] = _WriterLog(connection, bandit)
@@ -252,20 +287,23 @@ class SQLiteStore:
         return self._file.read(lambda connection: arm_rows(connection, bandit))
 
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
-        def find(connection: sqlite3.Connection) -> DecisionRow | None:
-            head = head_row(connection, bandit)
-            made = 0 if head is None else head.decisions
-            return decision_row(connection, bandit, id) if 0 <= id < made else None
-
-        return self._file.read(find)
+        if not 0 <= id < NUMBERS_END:
+            return None
+        return self._file.read(lambda connection: decision_row(connection, bandit, id))
 
     def contexts(self, bandit: int, first: int, count: int) -> list[bytes | None]:
-        return self._file.read(lambda connection: context_rows(connection, bandit, first, count))
+        end = min(first + count, NUMBERS_END - 1)
+        query = "SELECT context FROM decision WHERE bandit = ? AND id >= ? AND id < ? ORDER BY id"
+        rows: list[Any] = self._file.read(
+            lambda found: found.execute(query, (bandit, min(first, end), end)).fetchall()
+        )
+        return [context for (context,) in rows]
 
     def used_keys(self, bandit: int, keys: Sequence[str]) -> set[str]:
-        with self._file.transaction() as connection:  # the index of keys is the writer's
-            lookup = self._log(connection, bandit).lookup
-            return {key for key in keys if lookup.find_batch(key) is not None}
+        query = "SELECT 1 FROM decision WHERE bandit = ? AND key = ?"
+        return self._file.read(
+            lambda found: {key for key in keys if found.execute(query, (bandit, key)).fetchone()}
+        )
 
     def wait(self, positions: Mapping[int, int], timeout: float) -> dict[int, int]:
         return wait_for_events(self.head, positions, timeout, _POLL)
@@ -273,12 +311,11 @@ class SQLiteStore:
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
         sum_ = digest(bandit, seq, form.encode() + body)
         with self._file.transaction() as connection:
-            for given in (body, b""):  # the second changes nothing, but frees the memory of the first
-                connection.execute(_SAVE, [bandit, form, seq, given, sum_])
+            connection.execute(_SAVE, (bandit, form, seq, body, sum_))
 
     def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:
         found = self._file.read(lambda connection: connection.execute(
-            "SELECT seq, body, digest FROM snapshot WHERE bandit = ? AND form = ?", [bandit, form]
+            "SELECT seq, body, digest FROM snapshot WHERE bandit = ? AND form = ?", (bandit, form)
         ).fetchone())  # fmt: skip
         return None if found is None else checked_snapshot(bandit, form, found)
 
@@ -288,63 +325,103 @@ class SQLiteStore:
 
     def probe(self) -> None:
         with self._file.transaction() as connection:
-            for _ in range(2):  # there and back: SQLite does not write a row that stays as it is
-                connection.execute("UPDATE seal SET sum = ~sum")
+            for change in ("version_num || '!'", "rtrim(version_num, '!')"):
+                connection.execute(f"UPDATE accrual_version SET version_num = {change}")
 
     def close(self) -> None:
         """Close the connections to the file, and let other processes write to it."""
         self._file.close()
 
 
-def _find(connection: sqlite3.Connection, name: str) -> BanditRow | None:
-    row = connection.execute(f"SELECT {columns_of('bandit')} FROM bandit WHERE name = ?", [name]).fetchone()
+def _find(connection: apsw.Connection, name: str) -> BanditRow | None:
+    row = connection.execute(f"{_BANDITS} WHERE name = ?", (name,)).fetchone()
     if row is None:
-        check_list(connection, "bandit")  # it may have been there
         return None
-    bandit: BanditTableRow = checked_row("bandit", row, f"the bandit {name!r}")
-    if bandit.name != name:
-        raise damaged(f"the bandit {name!r} (index of table bandit)")
-    return BanditRow(bandit.number, name, json.loads(bandit.config), bool(bandit.rounds))
+    found = BanditTableRow._make(row)
+    return BanditRow(found.number, name, json.loads(found.config), bool(found.rounds))
 
 
-def _bandit_row(connection: sqlite3.Connection, number: int) -> BanditTableRow | None:
-    row = connection.execute(_BANDIT, [number]).fetchone()
-    return None if row is None else checked_row("bandit", row, f"bandit {number}")
+def bandit_row(connection: apsw.Connection, number: int) -> BanditTableRow | None:
+    row = connection.execute(f"{_BANDITS} WHERE number = ?", (number,)).fetchone()
+    return None if row is None else BanditTableRow._make(row)
 
 
-def _names(connection: sqlite3.Connection) -> list[str]:
-    rows = connection.execute(f"SELECT {columns_of('bandit')} FROM bandit NOT INDEXED ORDER BY 1").fetchall()
-    if all(_BANDIT_SUM(row[:-1]) == row[-1] for row in rows):
-        check_list(connection, "bandit")  # one may be missing; a damaged one is refused when it is opened
-    name = BanditTableRow._fields.index("name")
-    return [row[name] for row in rows]
+def _names(connection: apsw.Connection) -> list[str]:
+    return [name for (name,) in connection.execute("SELECT name FROM bandit ORDER BY number")]
 
 
-def _head(connection: sqlite3.Connection, bandit: int) -> int:
+def head_rows(connection: apsw.Connection) -> list[HeadRow]:
+    """Return where the log of each bandit ends."""
+    return [HeadRow._make(row) for row in connection.execute(_HEADS)]
+
+
+def head_row(connection: apsw.Connection, bandit: int) -> HeadRow | None:
+    """Return where a bandit's log ends; None if there is no such bandit."""
+    row = connection.execute(f"{_HEADS} WHERE bandit = ?", (bandit,)).fetchone()
+    return None if row is None else HeadRow._make(row)
+
+
+def _head(connection: apsw.Connection, bandit: int) -> int:
     head = head_row(connection, bandit)
     return 0 if head is None else head.seq
 
 
-def _events(connection: sqlite3.Connection, bandit: int, after: int, limit: int) -> Events:
+def decision_row(connection: apsw.Connection, bandit: int, id: int) -> DecisionRow | None:
+    row = connection.execute(f"{_DECISIONS} AND id = ?", (bandit, id)).fetchone()
+    return None if row is None else DecisionRow._make(row)
+
+
+def arm_rows(connection: apsw.Connection, bandit: int) -> list[StoredArm]:
+    """Return all arms that have been added."""
+    retired = {subject for (subject,) in connection.execute(_RETIRED, (bandit,))}
+    arms = map(ArmRow._make, connection.execute(_ARMS, (bandit,)))
+    return [StoredArm(arm.name, arm.cap, arm.window, arm.number in retired, arm.about) for arm in arms]
+
+
+# Events.
+
+
+def event_rows(connection: apsw.Connection, bandit: int, after: int, upto: int) -> list[Event]:
+    """Return the events at positions beyond `after`, up to `upto`, from the tables."""
+    between = "AND seq > ? AND seq <= ? ORDER BY seq"
+    where = (bandit, after, upto)
+    events = events_of_rows(
+        map(DecisionRow._make, connection.execute(f"{_DECISIONS} {between}", where)),
+        map(PieceRow._make, connection.execute(f"{_PIECES} {between}", where)),
+        map(ChangeRow._make, connection.execute(f"{_CHANGES} {between}", where)),
+        arm_rows(connection, bandit),
+    )
+    for place, event in enumerate(events, after + 1):
+        if seq_of(event) != place:
+            raise StoreDamaged(f"damaged: event {place} is missing")
+    return events
+
+
+def add_block(connection: apsw.Connection, bandit: int, seq: int, events: list[Event]) -> None:
+    """Store events once more as a block, which ends at position `seq`."""
+    body = pack(events).tobytes()
+    connection.execute(
+        "INSERT INTO block VALUES (?, ?, ?, ?)", (bandit, seq, body, digest(bandit, seq, body))
+    )
+
+
+def _events(connection: apsw.Connection, bandit: int, after: int, limit: int) -> Events:
     upto = min(after + limit, _head(connection, bandit))  # positions have no gaps here
     after = min(after, upto)
-    parts, last = [], after
+    parts, last = [np.zeros(0, PACKED)], after
     for seq, body, was in connection.execute(
-        "SELECT seq, body, digest FROM block WHERE bandit = ? AND seq > ? ORDER BY seq", [bandit, after]
+        "SELECT seq, body, digest FROM block WHERE bandit = ? AND seq > ? ORDER BY seq", (bandit, after)
     ):
         if digest(bandit, seq, body) != was:
-            raise damaged(f"the block of events up to {seq}")
+            raise StoreDamaged(f"damaged: the block of events up to {seq}; restore a backup")
         parts.append(np.frombuffer(body, PACKED))
         last = seq
         if last >= upto:
             break
     if last < upto:
         parts.append(pack(event_rows(connection, bandit, last, upto)))
-    if not parts:
-        return unpack(np.zeros(0, PACKED))
-    first = int(parts[0]["seq"][0])
-    found = unpack(np.concatenate(parts)[after + 1 - first : upto + 1 - first])
-    wrong = found.seq != np.arange(after + 1, after + 1 + len(found.seq))
-    if wrong.any() or len(found.seq) != max(upto - after, 0):
-        raise damaged(f"event {after + 1 + int(np.argmax(wrong)) if wrong.any() else upto} is missing")
+    events = np.concatenate(parts)
+    found = unpack(events[(events["seq"] > after) & (events["seq"] <= upto)])
+    if len(found.seq) != upto - after:
+        raise StoreDamaged(f"damaged: an event between {after + 1} and {upto} is missing")
     return found

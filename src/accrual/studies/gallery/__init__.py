@@ -11,8 +11,8 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from accrual.problems.contexts import AnyProblem
 from accrual.problems.gallery import ENTRIES, Entry, problem, select
+from accrual.problems.problem import Problem
 from accrual.studies.gallery.comparison import (
     BESIDE,
     FLOOR,
@@ -45,7 +45,7 @@ __all__ = [
 
 
 class _Gallery(ModuleType):
-    def __getitem__(self, name: str) -> AnyProblem:
+    def __getitem__(self, name: str) -> Problem:
         return problem(name)
 
     def __repr__(self) -> str:

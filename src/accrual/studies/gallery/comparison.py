@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from accrual.core.errors import InputError
 from accrual.engine.result import Result
-from accrual.engine.simulate import simulate
+from accrual.engine.simulate import check_plays, simulate
 from accrual.policies.age_imed import AgeIMED
 from accrual.policies.age_lin import AgeLinTS
 from accrual.policies.age_prior import AgePrior
@@ -19,11 +19,11 @@ from accrual.policies.lin import LinTS, LinUCB
 from accrual.policies.thompson import ThompsonSampling
 from accrual.policies.tpucbfrg import TPUCBFR, TPUCBFRG
 from accrual.policies.ucb1 import DelayedUCB1
-from accrual.problems.contexts import AnyProblem, ContextualProblem
 from accrual.problems.gallery import ENTRIES, Entry
 from accrual.problems.laws import LeavingLaw, LumpLaw
+from accrual.problems.problem import Problem
 from accrual.problems.spreads import NAMES
-from accrual.runs.cells import Cell, check_plays, cut, on_device
+from accrual.runs.cells import Cell, cut, on_device
 from accrual.studies.gallery.habits import EarlyLinTS, EarlyReward, PiecesAsPulls, PiecesLinTS
 
 VARIANT = ": "  # in a label: the row's name is before it, and the table shows the row's best variant
@@ -35,7 +35,7 @@ FLOOR, NO_CONTEXT = "no delay", "no context"
 BESIDE: dict[str, Policy] = {FLOOR: AgeLinTS(immediate=True), NO_CONTEXT: AgePrior()}
 
 
-def usual_rows(problem: AnyProblem) -> dict[str, dict[str, Policy]]:
+def usual_rows(problem: Problem) -> dict[str, dict[str, Policy]]:
     """Return the policies to compare, by row of the table and variant; the table shows a row's best variant.
 
     The paper's policies use the problem's own number of groups.
@@ -47,7 +47,7 @@ def usual_rows(problem: AnyProblem) -> dict[str, dict[str, Policy]]:
     >>> list(usual_rows(ENTRIES["ctx-same"].problem))[:3]
     ['no delay', 'AgeLinTS', 'AgeLinTS(waiting)']
     """
-    if isinstance(problem, ContextualProblem):
+    if problem.contexts is not None:
         return _rows_with_contexts()
     alpha = problem.groups
     independent = not any(isinstance(law, LeavingLaw | LumpLaw) for law in problem.arm_laws)
@@ -81,7 +81,7 @@ def _rows_with_contexts() -> dict[str, dict[str, Policy]]:
     }
 
 
-def policies(problem: AnyProblem, names: Sequence[str] = ()) -> dict[str, Policy]:
+def policies(problem: Problem, names: Sequence[str] = ()) -> dict[str, Policy]:
     """Return policies by label, ``row: variant`` where a row has several.
 
     "no delay" always comes first and, on a problem with contexts, "no context" always comes last. Policies
@@ -91,7 +91,7 @@ def policies(problem: AnyProblem, names: Sequence[str] = ()) -> dict[str, Policy
 
     Parameters
     ----------
-    problem : Problem or ContextualProblem
+    problem : Problem
     names : sequence of str
         Rows of `usual_rows`, or any policy as text; all the usual rows for none.
 
@@ -111,8 +111,7 @@ def policies(problem: AnyProblem, names: Sequence[str] = ()) -> dict[str, Policy
             rows[name] = usual[name]
         elif name not in _rows_elsewhere(problem):
             policy = parse(name)
-            with_contexts = isinstance(problem, ContextualProblem)
-            if not (policy.feedback == "pieces" if with_contexts else policy.contextual):
+            if not (policy.feedback == "pieces" if problem.contexts else policy.contextual):
                 rows[name] = {"": policy}
     if NO_CONTEXT in usual:
         rows[NO_CONTEXT] = usual[NO_CONTEXT]
@@ -126,9 +125,9 @@ def policies(problem: AnyProblem, names: Sequence[str] = ()) -> dict[str, Policy
     return labelled
 
 
-def _rows_elsewhere(problem: AnyProblem) -> Collection[str]:
+def _rows_elsewhere(problem: Problem) -> Collection[str]:
     """Return the rows that problems of the other kind have: those with contexts, or those without."""
-    other = "setting1" if isinstance(problem, ContextualProblem) else "ctx-same"
+    other = "setting1" if problem.contexts else "ctx-same"
     return usual_rows(ENTRIES[other].problem)
 
 
@@ -168,7 +167,7 @@ def cut_entry(
     [range(0, 4), range(4, 8), range(8, 10)]
     """
     count = entry.runs if runs is None else runs
-    if entry.with_contexts and device == "cuda":
+    if entry.problem.contexts and device == "cuda":
         device = "cpu"
     cells = cut(
         entry.id,

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accrual.core.arrays import Floats, Ints
-from accrual.engine.batch_loop import Batches, Flags
+from accrual.engine.batches import Batches
+from accrual.engine.general_loop import Flags
 from accrual.problems.families import listeners
 from accrual.problems.gallery import LISTENING_DAYS
 from accrual.problems.laws import LeavingLaw
@@ -112,7 +113,7 @@ class GaussianFilter:
 
 
 def gaussian_filter(history: ListeningHistory) -> Any:
-    """Return a function that makes players for `accrual.engine.batch_loop.play_batches`."""
+    """Return a function that makes players for `accrual.engine.batches.play_batches`."""
     return lambda service, key: GaussianFilter(history, service, key)
 
 

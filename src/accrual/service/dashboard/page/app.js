@@ -84,7 +84,8 @@ async function update() {
   if (last?.bandit !== bandit) shares.begin(await api.history(bandit.name), state, bandit);
   if (bandit !== current) return; // another bandit was chosen meanwhile
   show($("opening"), false);
-  last = { bandit, state, recent, truth: truth?.bandit === bandit.name ? truth : null };
+  const worth = last?.bandit === bandit ? last.worth : null;
+  last = { bandit, state, recent, truth: truth?.bandit === bandit.name ? truth : null, worth };
   draw();
   live();
   updateWorth(bandit, state);
@@ -95,14 +96,16 @@ async function updateWorth(bandit, state) {
   if (!state.features.length || performance.now() - worthAt < WORTH) return;
   worthAt = performance.now();
   const worth = await api.contextWorth(bandit.name).catch(() => null); // the next reading tries again
-  if (worth && bandit === current) contexts.drawWorth(worth);
+  if (!worth || bandit !== current) return;
+  contexts.drawWorth(worth);
+  if (last?.bandit === bandit) last.worth = worth;
 }
 
 /** Draw the overview, while the address names none of several bandits. */
 async function updateOverview() {
-  const shown = !current && listed.bandits.length + listed.archived.length > 0;
+  const shown = !current && listed.bandits.length + listed.archived.length + listed.broken.length > 0;
   if (shown && performance.now() - overviewAt > LIST) {
-    await overview.draw(listed.bandits, listed.archived);
+    await overview.draw(listed.bandits, listed.archived, listed.broken);
     overviewAt = performance.now();
   }
   show($("overview"), shown && !current);
@@ -155,12 +158,10 @@ function draw() {
   const unit = unitOf(bandit);
   show($("watch"), true);
   document.title = `${bandit.name} · accrual`;
-  const [head, more] = verdict.answer(state, (length) => inUnit(length, unit));
-  say($("headline"), head);
-  say($("verdict"), more);
-  verdict.draw(state);
-  say($("verdict-warnings"), verdict.warnings(state));
-  show($("verdict-warnings"), state.verdict.warnings.length > 0);
+  verdict.draw(state, bandit, last.worth ?? null, (length) => inUnit(length, unit));
+  const worse = guardrails.alert(state);
+  say($("guardrail-alert"), worse);
+  show($("guardrail-alert"), Boolean(worse));
   show($("simulated"), Boolean(truth));
   if (truth) {
     const speed = truth.days_per_second === 1 ? "One second is a day" : `One second is ${truth.days_per_second} days`;
@@ -188,16 +189,21 @@ function figures(state, bandit) {
   const known = state.arms.some((arm) => arm.expected !== null);
   const sign = isSign(bandit.unit) ? bandit.unit : ""; // a sign stands before the figure, a word below it
   const word = bandit.unit && !sign ? `${bandit.unit}, ` : "";
-  const rows = [
-    ["Decisions", short(state.decisions), bandit.imported ? `${short(bandit.imported)} of them from an old log` : "made so far"],
-    ["Pending", short(state.pending), "the window has not closed"],
+  const made = bandit.imported ? `${short(bandit.imported)} of them from an old log` : "made so far";
+  fill($("figures"), [
+    ["Decisions", short(state.decisions), state.pending ? `${short(state.pending)} may still be paid for` : made],
     ["Reward arrived", reward(sum(total("observed")), sign), `${word}in time to count`],
     ["Still expected", known ? reward(sum(total("expected")), sign) : "–", word + expectedNote(state, bandit)],
-    ["Late pieces", short(state.late), "counted, but not learned from"],
+  ]);
+  fill($("engineers-figures"), [
+    ["Pending", short(state.pending), "decisions whose window has not ended"],
+    ["Late pieces", short(state.late), "came after the window: stored, but not learned from"],
     ["Duplicates", short(state.duplicates), "requests sent again, counted once"],
     ["Not learned yet", plural(state.behind, "event"), state.behind ? "stored by other workers" : "every stored event has been learned from"],
-  ];
-  const host = $("figures");
+  ]);
+}
+
+function fill(host, rows) {
   if (!host.children.length) {
     host.append(...rows.map(([name]) => h("div", {}, h("dt", {}, name), h("dd"), h("dd", { class: "note" }))));
   }
@@ -280,7 +286,7 @@ function setUp() {
     `curl ${origin}/v1/bandits/plays/pieces ${post} '{"decision": 0, "value": 0.7, "key": "play-991"}'`;
   $("bandit").addEventListener("change", () => { location.hash = encodeURIComponent($("bandit").value); });
   $("export").addEventListener("click", () => {
-    download(current.name).catch((error) => say($("export-note"), `The log could not be read: ${error.message}`));
+    download(current).catch((error) => say($("export-note"), `The log could not be read: ${error.message}`));
   });
   addEventListener("hashchange", () => { offer(); wake(); });
   document.addEventListener("visibilitychange", () => { if (!document.hidden) wake(); });

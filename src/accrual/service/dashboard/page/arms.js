@@ -42,7 +42,7 @@ export function draw(state, palette, means, unit) {
   const sums = order.map((arm) => Math.max(arm.observed, 0) + Math.max(arm.expected || 0, 0));
   const rewards = scaled(ticks(0, Math.max(...sums) || 1, 3));
   const playing = order.filter((arm) => !arm.retired);
-  const lead = playing.length > 1 && leads(playing) ? order[0].name : null;
+  const lead = state.verdict.leader ?? (playing.length > 1 && leads(playing) ? order[0].name : null);
   const reasons = retiredBy(state);
 
   const body = $("arms-rows");

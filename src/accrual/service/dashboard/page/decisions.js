@@ -117,6 +117,7 @@ function contextWords(context) {
 
 function sentences(found) {
   if (found.first) return ["Nothing was known about this arm yet. Such arms are tried in turn."];
+  if (found.drawn) return [`Drawn at random: about 1 decision in ${count(1 / bandit.floor)} is, so that arms can be compared. The policy itself would have chosen another arm.`];
   const merit = MERITS.find((term) => found.reasons.some((reason) => reason.terms[term] !== undefined));
   const chosen = found.reasons.find((reason) => reason.arm === found.arm);
   const said = [];

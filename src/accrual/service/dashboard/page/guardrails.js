@@ -12,6 +12,12 @@ export function retiredBy(state) {
   return found;
 }
 
+/** Say which guardrails have found an arm worse; empty if none has. */
+export function alert(state) {
+  const rails = state.guardrails.filter((rail) => rail.arms.some((arm) => arm.worse));
+  return rails.map((rail) => `Guardrail ${rail.name}: ${rail.sentence}`).join(" ");
+}
+
 /** Show every guardrail, those with a worse arm first. */
 export function draw(state) {
   show($("guardrails-panel"), state.guardrails.length > 0);

@@ -85,6 +85,9 @@ export function span(seconds) {
 export const moment = (at) =>
   new Date(at * 1000).toLocaleString(LOCALE, { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" });
 
+/** Write a day, given in seconds since 1970. */
+export const day = (at) => new Date(at * 1000).toLocaleDateString(LOCALE, { day: "numeric", month: "short" });
+
 export function ago(bandit, at, now) {
   if (bandit.rounds) return `round ${count(at)}`;
   const seconds = Math.max(now - at, 0);
