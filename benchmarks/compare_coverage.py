@@ -135,7 +135,7 @@ def fixed_policies(logs: int) -> None:
             kept = pays & (age < own)
             log = ReplayLog(
                 ("a", "b", "c"), np.ones(3), 10.0, 10, 1e9, arm, np.arange(float(n)), p[arm], own,
-                np.concatenate([[0], np.cumsum(kept)]), age[kept], np.ones(int(kept.sum())), groups=10,
+                np.concatenate([[0], np.cumsum(kept)]), age[kept], np.ones(int(kept.sum())),
             )  # fmt: skip
             policy = fixed({"a": 0.5, "c": 0.5}, log.arms)
             assert policy is not None

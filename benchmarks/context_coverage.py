@@ -24,11 +24,11 @@ from accrual.core.interval import mean_interval
 from accrual.core.reward_model import Observed, Way, cross_fit, scores
 from accrual.live.bandit import Bandit
 from accrual.live.ledger import Ledger
-from accrual.logs.estimate import PaidDecisions, complete
+from accrual.logs.estimate import FollowedDecisions, complete
 from accrual.policies.age_lin.policy import AgeLinTS
 from accrual.policies.floor import Limits
 
-WINDOW, GROUPS = 100.0, 5
+WINDOW = 100.0
 # Effects of: always, flag, rare flag, number; of three arms.
 CASES = {
     "useless contexts": [[0.30, 0.0, 0.0, 0.0], [0.35, 0.0, 0.0, 0.0], [0.30, 0.0, 0.0, 0.0]],
@@ -52,8 +52,11 @@ def log(effects: list[list[float]], n: int, seed: int) -> tuple[Observed, np.nda
     age = dice.uniform(0, WINDOW, len(pays))
     inside = age < followed[pays]
     own = chance[rows, arm]
-    paid = PaidDecisions(arm, 1.0 / own, followed, pays[inside], age[inside], np.ones(int(inside.sum())))
-    return Observed(x, arm, complete(paid, 3, WINDOW, GROUPS), own, 3), truth
+    first = np.searchsorted(pays[inside], np.arange(n + 1))
+    some = FollowedDecisions(
+        arm, 1.0 / own, followed, followed, first, age[inside], np.ones(int(inside.sum()))
+    )
+    return Observed(x, arm, complete(some, 3, WINDOW), own, 3), truth
 
 
 FEATURES = Features({"flag": bool, "rare": bool, "number": (0.0, 1.0)})

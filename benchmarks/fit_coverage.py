@@ -8,6 +8,7 @@ what open decisions have not paid yet as zero. Run with `make coverage`; `--quic
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,11 +17,13 @@ import numpy as np
 import pandas as pd
 
 import accrual as ac
+from accrual.logs.estimate.cumulative_means import FollowedDecisions, arm_mean
+from accrual.logs.estimate.grids import EvenGrid
 from accrual.logs.fit import fit_log
 from accrual.logs.open_log import open_log
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.logs.drawn_logs import CASES, LAWS, TOTALS, study, totals
+from tests.logs.drawn_logs import CASES, LAWS, TOTALS, estimated_of, study, totals
 
 LOW, HIGH = 0.92, 0.98
 SIZES = (20, 50, 200, 2_000, 20_000, 200_000)
@@ -38,6 +41,38 @@ def show_totals(repetitions: int) -> None:
 
 
 PAYS = (0.3,) * 9 + (0.8,)
+
+
+def show_followed(repetitions: int) -> None:
+    """Print how often means hold where every decision has a follow-up of its own, by the groups shown.
+
+    Pieces come at a constant rate, and follow-ups end anywhere; or the follow-up of every third decision ends
+    at its second piece.
+    """
+    print(f"{'follow-up':22} {'decisions':>9} {'groups':>6} {'mean':>6} {'bias':>7} {'spread':>6}")
+    for ends, size, groups in itertools.product(
+        ("anywhere", "every third at a piece"), (50, 400), (1, 4, 12)
+    ):
+        dice = np.random.default_rng([17, size, len(ends)])
+        held, spread, values = [], [], []
+        for _ in range(repetitions):
+            followed = dice.uniform(20.0, 120.0, size)
+            ages = np.cumsum(dice.exponential(40.0, (size, 40)), axis=1)
+            if ends != "anywhere":
+                followed[::3] = np.minimum(followed, ages[:, 1] * (1.0 + 4e-9))[::3]
+            decision, piece = np.nonzero(ages < followed[:, None])
+            some = FollowedDecisions(
+                np.zeros(size, np.int64), np.ones(size), followed, np.full(size, np.inf),
+                np.searchsorted(decision, np.arange(size + 1)), ages[decision, piece], np.ones(len(decision)),
+            )  # fmt: skip
+            found = estimated_of(some, EvenGrid(100.0, groups))
+            mean = arm_mean(float(found.means[0]), found.scores(0), np.inf, signed=False, plain=False)
+            held.append(mean.low <= 2.5 <= mean.high)
+            values.append(mean.value)
+            _, low, high = found.of(0).shares()
+            spread.append(np.mean((low <= 1.0 / groups) & (1.0 / groups <= high)))
+        bias, share = np.mean(values) / 2.5 - 1.0, np.mean(spread)
+        print(f"{ends:22} {size:9,} {groups:6} {np.mean(held):6.3f} {bias:+7.3f} {share:6.3f}", flush=True)
 
 
 def bandit_logs(
@@ -176,7 +211,11 @@ def main() -> int:
     parser.add_argument("--spans", action="store_true", help="only the 99 % age by the log's length")
     parser.add_argument("--totals", action="store_true", help="only means of skewed totals and near the cap")
     parser.add_argument("--bandits", action="store_true", help="only means in a bandit's own logs")
+    parser.add_argument("--followed", action="store_true", help="only means with follow-ups of their own")
     given = parser.parse_args()
+    if given.followed:
+        show_followed(given.repetitions)
+        return 0
     if given.totals or given.bandits:
         (show_totals if given.totals else show_bandits)(given.repetitions)
         return 0

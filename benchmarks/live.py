@@ -50,14 +50,14 @@ def micros(times: list[float]) -> float:
 
 
 def ledger() -> None:
-    print(f"{'ledger':18s}{'decide':>10s}{'observe':>10s}{'observe_many':>14s}   microseconds, median")
+    print(f"{'ledger':18s}{'decide':>10s}{'observe':>10s}   microseconds, median")
     for name in CATALOG:
         ledger = Ledger(CATALOG[name].example(20), [1.0] * ARMS, WINDOW)
         dice = np.random.default_rng(0)
         back = dice.integers(0, WINDOW, (ROUNDS, PIECES))
         values = dice.random((ROUNDS, PIECES)) / PIECES
         ages = (back * dice.random((ROUNDS, PIECES))).astype(np.int64)
-        decide, observe, many = [], [], []
+        decide, observe = [], []
         for now in range(ROUNDS):
             start = clock()
             ledger.decide(now)
@@ -70,13 +70,8 @@ def ledger() -> None:
                     start = clock()
                     ledger.observe(id_, value, age)
                     observe.append(clock() - start)
-        ids = dice.integers(ROUNDS - WINDOW // 2, ROUNDS, 10_000)
-        for _ in range(20):
-            start = clock()
-            ledger.observe_many(ids, np.full(len(ids), 1e-6), dice.integers(0, WINDOW, len(ids)))
-            many.append((clock() - start) / len(ids))
-        figures = [micros(times) for times in (decide[1000:], observe[1000:], many[1:])]
-        print(f"{name:18s}{figures[0]:10.2f}{figures[1]:10.2f}{figures[2]:14.3f}", flush=True)
+        figures = [micros(times) for times in (decide[1000:], observe[1000:])]
+        print(f"{name:18s}{figures[0]:10.2f}{figures[1]:10.2f}", flush=True)
 
 
 def bandit() -> None:

@@ -6,8 +6,9 @@
 Pieces in batches of 1 to 1,000, each batch one durable transaction: through the store, and by psycopg
 alone into a table with the same columns and indexes, in turns in one run. `executemany` is how a batch
 is usually inserted; `unnest` is the fastest single statement there is for it. Then pieces with random keys,
-decisions, how fast the log is read back, and how long it takes until another worker sees an event. Run it on
-a quiet machine; ratios suffer less from noise than times.
+decisions, how fast the log is read back, and how long it takes until another worker sees an event. Beside the
+speed of the store stands the processor's time that a piece takes, of this process and of the server, which
+must be on this machine: on a busy machine it is steadier than the clock's.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import psutil
 import psycopg
 
 from accrual.store.backends import make_tables
@@ -97,22 +99,29 @@ class Ways:
             (1, next(self._numbers), decision, key, 0.5, 0.0, True, 0.0, False) for decision, key in batch
         ]
 
+    def processor(self) -> float:
+        """Return the processor's time so far, in seconds: of this process, and of all connections."""
+        query = "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
+        servers = [psutil.Process(pid).cpu_times() for (pid,) in self._connection.execute(query)]
+        return time.process_time() + float(sum(server.user + server.system for server in servers))
+
     def close(self) -> None:
         """Close the connections."""
         self._connection.close()
         self.store.close()
 
 
-def rate(way: Way, size: int, ways: Ways) -> float:
-    """How many a second."""
+def rate(way: Way, size: int, ways: Ways) -> tuple[float, float]:
+    """Return how many a second were stored, and the processor's time for one, in microseconds."""
     batches = [ways.batch(size) for _ in range(max(5, 2000 // size))]
-    start, done = clock(), 0
+    start, begun, done = clock(), ways.processor(), 0
     for batch in batches:
         way(batch)
         done += size
         if clock() - start > SECONDS:
             break
-    return done / (clock() - start)
+    seconds = clock() - start
+    return done / seconds, 1e6 * (ways.processor() - begun) / done
 
 
 def writing(ways: Ways) -> None:
@@ -124,17 +133,21 @@ def writing(ways: Ways) -> None:
                 for _ in range(ROUNDS)
             ]
         )
-        ours, many, unnest = np.median(found, axis=0)
-        ratios = np.median(found[:, :1] / found[:, 1:], axis=0)
-        print(f"{size:8d}{ours:12,.0f}{many:14,.0f}{unnest:12,.0f}{ratios[0]:9.2f}{ratios[1]:9.2f}")
+        speeds = found[:, :, 0]
+        ours, many, unnest = np.median(speeds, axis=0)
+        ratios = np.median(speeds[:, :1] / speeds[:, 1:], axis=0)
+        print(
+            f"{size:8d}{ours:12,.0f}{many:14,.0f}{unnest:12,.0f}{ratios[0]:9.2f}{ratios[1]:9.2f}"
+            f"   {np.median(found[:, 0, 1]):,.1f} us of the processor for a piece through the store"
+        )
     others: list[tuple[str, Way, int]] = [
         ("pieces with random keys, batches of 100", ways.random_keys, 100),
         ("decisions, one by one", ways.decisions, 1),
         ("decisions, 100 requests in a batch", ways.decisions, 100),
     ]
     for name, way, size in others:
-        found = np.array([rate(way, size, ways) for _ in range(ROUNDS)])
-        print(f"{name}: {np.median(found):,.0f} a second")
+        speed, cost = np.median([rate(way, size, ways) for _ in range(ROUNDS)], axis=0)
+        print(f"{name}: {speed:,.0f} a second, {cost:,.1f} us of the processor for one")
 
 
 def read_back(ways: Ways) -> None:

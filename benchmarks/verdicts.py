@@ -301,7 +301,7 @@ def guardrails(runs: int) -> None:
         shares = even_shares(len(means), floor)
         found = np.zeros(runs, np.int64)
         for run in range(runs):
-            guards = no_guards([(0.0, 1.0)], [margin], shares.least, comparison_error(0), 0)
+            guards = no_guards([0], [(0.0, 1.0)], [margin], shares.least, comparison_error(0), 0)
             found[run] = first_trip(guards, shares, np.array(means), (5, run), 300, rounds)
         hits = found > 0
         when = f", the median round of these {np.median(found[hits]):,.0f}" if hits.any() else ""

@@ -12,8 +12,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 import numpy as np
@@ -25,6 +26,7 @@ import accrual.client as typed
 from accrual.client import AsyncClient, Client, Decision, InputError, Piece, ServiceError, calls
 from accrual.client.calls import pause_after
 from accrual.client.errors import error_of
+from accrual.client.reading import read
 from accrual.client.results import Guardrail
 from accrual.core.version import VERSION
 
@@ -346,16 +348,28 @@ def test_contexts(service):
             client.decide("no-features", context=context)
 
 
+@dataclass
+class Cost:
+    kind: Literal["cost"]
+    currency: str
+
+
+def test_streams_of_several_kinds_are_told_apart():
+    cost, rail = {"kind": "cost", "currency": "€"}, {"kind": "guardrail", "cap": 2.0, "new": 1}
+    found = read(dict[str, Cost | Guardrail], {"spent": cost, "refunds": rail})
+    assert found == {"spent": Cost("cost", "€"), "refunds": Guardrail(kind="guardrail", cap=2.0)}
+
+
 def test_guardrails(service):
     """A second stream of pieces: an arm that is worse on it is retired; the log and the metrics show it."""
-    rails = {"refunds": {"margin": 0.1, "action": "retire"}}
+    rails = {"refunds": {"kind": "guardrail", "margin": 0.1, "action": "retire"}}
     with Client(service.url, timeout=300) as client:
-        with pytest.raises(ServiceError, match="need a floor"):
-            client.create("guarded", ["a", "b"], 2, guardrails=rails)
-        made = client.create("guarded", ["a", "b"], 2, floor=0.5, guardrails=rails, seed=1)
-        assert made.guardrails == {"refunds": Guardrail(cap=1.0, margin=0.1, action="retire")}
-        assert client.create("guarded", ["a", "b"], 2, floor=0.5, guardrails=rails, seed=1) == made
-        with pytest.raises(ServiceError, match="it differs: guardrails is"):
+        with pytest.raises(ServiceError, match="needs a floor"):
+            client.create("guarded", ["a", "b"], 2, streams=rails)
+        made = client.create("guarded", ["a", "b"], 2, floor=0.5, streams=rails, seed=1)
+        assert made.streams == {"refunds": Guardrail(kind="guardrail", cap=1.0, margin=0.1, action="retire")}
+        assert client.create("guarded", ["a", "b"], 2, floor=0.5, streams=rails, seed=1) == made
+        with pytest.raises(ServiceError, match="it differs: streams is"):
             client.create("guarded", ["a", "b"], 2, floor=0.5, seed=1)
         first = client.decide("guarded")
         assert client.observe("guarded", first.id, 0.0, age=0, stream="refunds").status == "stored"

@@ -77,7 +77,7 @@ def service(built, tmp_path_factory):
             "arms": arms,
             "window": "60d",
             "floor": 0.1,
-            "guardrails": {"refunds": {}},
+            "streams": {"refunds": {"kind": "guardrail"}},
         }
         assert service.post("/v1/bandits", guarded).status_code == 201
         yield service

@@ -1,4 +1,4 @@
-"""A function within kernels is compiled for them alone, and once more where Python calls it."""
+"""A function within kernels is compiled for them alone; where Python calls it, it runs in plain Python."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numba import config
 
+from accrual.core import progress
 from accrual.core.jit.compiler import kernel, njit, njit_noinline
 from accrual.core.random import normal
 
@@ -68,6 +69,18 @@ def test_a_damaged_file_of_the_cache_is_a_miss_and_is_written_again(tmp_path, mo
         assert run(np.zeros(3), 0.1) == 0.1 + 0.2
         found.append((len(files), sum(run.stats.cache_hits.values())))
     assert found == [(0, 0), (2, 0), (2, 1)]
+
+
+def test_progress_says_once_that_something_is_compiled_and_counts_from_then_on(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
+    for said in ("compiling, once for each version\n", ""):  # the second time, it is on disk
+        with progress.Progress(10, show=True) as shown:
+            run, _ = made_anew()
+            run(np.zeros(3), 0.1)
+            monkeypatch.setattr(progress, "_PATIENCE", 60.0 if said else 0.5)
+            for _ in range(10):
+                shown.advance(1)
+        assert capsys.readouterr().err == said
 
 
 def test_a_part_travels_to_another_process_by_value():

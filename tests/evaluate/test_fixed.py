@@ -18,7 +18,7 @@ from accrual.evaluate.replay.log import ReplayLog, from_log
 ARMS = ("a", "b", "c")
 
 
-def log_of(arm, propensity, total, own=None, age=None, end=1e9, groups=1) -> ReplayLog:
+def log_of(arm, propensity, total, own=None, age=None, end=1e9) -> ReplayLog:
     """A log in which every decision pays `total` in one piece, at `age` of a window of 10."""
     count = len(arm)
     own = np.full(count, 10.0) if own is None else own
@@ -26,7 +26,7 @@ def log_of(arm, propensity, total, own=None, age=None, end=1e9, groups=1) -> Rep
     kept = age < own
     return ReplayLog(
         ARMS, np.ones(3), 10.0, 10, end, np.asarray(arm), np.arange(float(count)), np.asarray(propensity),
-        own, np.concatenate([[0], np.cumsum(kept)]), age[kept], np.asarray(total, dtype=float)[kept], groups,
+        own, np.concatenate([[0], np.cumsum(kept)]), age[kept], np.asarray(total, dtype=float)[kept],
     )  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def test_intervals_hold_the_truth():
         arm = dice.choice(3, size=900, p=chance)
         own = np.where(dice.random(900) < 1 / 3, dice.uniform(0, 10, 900), 10.0)
         total = dice.random(900) < np.array([0.2, 0.35, 0.5])[arm]
-        log = log_of(arm, chance[arm], total, own, dice.uniform(0, 10, 900), groups=10)
+        log = log_of(arm, chance[arm], total, own, dice.uniform(0, 10, 900))
         policy = chosen({"a": 0.5, "c": 0.5})
         for one in judge(log, policy):
             held[one.method] += one.reward.low <= 0.35 <= one.reward.high
@@ -195,7 +195,7 @@ def test_open_decisions_complete_what_they_have_seen():
     log = ReplayLog(
         ("a", "b"), np.full(2, 9.0), 2.0, 2, 1e9, arm, np.arange(5.0), np.full(5, 0.5),
         np.array([2.0, 2.0, 1.0, 1.0, 2.0]), np.array([0, 2, 4, 5, 6, 6]),
-        np.array([0.0, 1.0, 0.0, 1.0, 0.0, 0.0]), np.array([1.0, 3.0, 3.0, 1.0, 2.0, 6.0]), groups=2,
+        np.array([0.0, 1.0, 0.0, 1.0, 0.0, 0.0]), np.array([1.0, 3.0, 3.0, 1.0, 2.0, 6.0]),
     )  # fmt: skip
     assert log.rewards[:4].mean() == pytest.approx(5.0)
     # 5 + (1 - 3) / 1 + (3 - 2) / (1/2), and so on
@@ -286,3 +286,22 @@ def test_ips_near_the_cap_holds_the_truth():
         assert 0.0 <= ips.reward.low < ips.reward.high <= 1.0
         held += ips.reward.low <= 0.99 <= ips.reward.high
     assert held / 200 >= 0.905
+
+
+def test_an_arm_that_never_paid_is_not_surely_worse():
+    # 0 of some 260 decisions, where others pay in 0.46 %: the difference was once 0.0033 to 0.0059, surely
+    # less. Where all arms pay alike, 9 to 15 % of such logs called an arm different. Of 400 arms, a share of
+    # 5 % has a standard error of 1.1 %.
+    told, zeros = [], 0
+    for number in range(200):
+        dice = np.random.default_rng([number, 5])
+        arm = dice.integers(3, size=780)
+        log = log_of(arm, np.full(780, 1 / 3), dice.random(780) < 0.0046)
+        for name in ("always a", "always b"):
+            *_, robust = judge(log, chosen(name))
+            told.append(robust.more.low > 0.0 or robust.more.high < 0.0)
+            if robust.reward.value == 0.0 and 0 < np.count_nonzero(log.rewards) <= 5:
+                zeros += 1
+                assert robust.more.low < 0.0 < robust.more.high
+    assert zeros > 20
+    assert np.mean(told) < 0.07

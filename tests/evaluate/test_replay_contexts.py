@@ -32,7 +32,7 @@ def made(n: int, seed: int, means: np.ndarray = MEANS) -> ReplayLog:
     return ReplayLog(
         ("a", "b"), np.ones(2), WINDOW, 50, 1e9, arm, np.arange(float(n)),
         np.where(arm == 1, second, 1 - second), np.full(n, WINDOW), np.concatenate([[0], np.cumsum(pays)]),
-        age[pays], np.ones(int(pays.sum())), groups=5,
+        age[pays], np.ones(int(pays.sum())),
         features=FEATURES, contexts=np.stack([new, country], axis=1).astype(np.float64),
     )  # fmt: skip
 

@@ -19,11 +19,14 @@ import numpy as np
 import pytest
 
 import accrual as ac
+from accrual.core.errors import InputError
 from accrual.engine.recording import record
 from accrual.live.commit import Call, Decide, salt_of
+from accrual.live.copying import copy_bandit
 from accrual.live.log_follower import LogFollower
 from accrual.policies.base import Policy
 from accrual.policies.catalog import CATALOG, policy_text
+from accrual.store.backends import open_store
 from accrual.store.base import (
     AddArm,
     CloseDecision,
@@ -120,7 +123,7 @@ def refolded(bandit: ac.Bandit, store: Store) -> dict[str, Any]:
         def load_snapshot(self, bandit: int, form: str) -> None:
             return None
 
-    follower = LogFollower(Forgetful(), number, bandit._config.ledger, bandit._step)
+    follower = LogFollower(Forgetful(), number, bandit._config.ledger)
     return {name: array.copy() for name, array in follower.ledger.arrays().items()}
 
 
@@ -1134,3 +1137,43 @@ def test_a_policy_stored_without_a_newer_setting_is_the_same(store):
     ac.Bandit(["a", "b"], window=80, policy=ac.AgeIMED(), store=store)
     with pytest.raises(ac.InputError, match="policy is AgeIMED"):
         ac.Bandit(["a", "b"], window=80, policy=ac.AgeIMED(k0=2.0), store=store)
+
+
+@pytest.mark.filterwarnings("ignore:this decision has paid more")
+def test_a_copy_has_the_history_and_the_new_cap(tmp_path):
+    """With all kinds of events: batches with a key, pieces with and without an age, arms that come and go."""
+    url = f"sqlite:///{tmp_path}/s.db"
+    times = iter(range(1_000_000))
+    with ac.Bandit(
+        {"jazz": 1.0, "rock": 1.0}, "1h", store=url, name="old", clock=lambda: float(next(times))
+    ) as old:
+        for i in range(30):
+            made = old.decide(2, key=f"visit-{i}") if i % 3 else [old.decide()]
+            old.observe(made[0].id, 3.0, key="late" if i % 2 else None)
+            old.observe(made[-1].id, 0.1, age=0.0)
+        old.close_decision(3)
+        old.add_arm("talk", cap=2.0)
+        old.decide(4)
+        old.retire_arm("rock")
+        old.decide()
+    count = copy_bandit(url, "old", "new", {"jazz": 5.0, "rock": 5.0}, floor=0.1)
+    store = open_store(url)
+    before, after = (store.read(number, 0, count + 1) for number in (1, 2))
+    assert store.head(1) == store.head(2) == count
+    for name, one, other in zip(before._fields, before, after, strict=True):
+        if isinstance(one, np.ndarray) and name not in ("value", "cap"):
+            assert np.array_equal(one, other), name
+    with ac.Bandit.open(store, "new") as new, ac.Bandit.open(store, "old") as old:
+        assert [arm.cap for arm in new.state().arms] == [5.0, 5.0, 2.0]
+        assert [arm.observed for arm in new.state().arms] == [arm.observed for arm in old.state().arms]
+        above = [sum(arm.above_cap for arm in bandit.state().arms) for bandit in (new, old)]
+        assert above[0] == 0 < above[1]
+        again = new.decide(2, key="visit-1")
+        assert [d.id for d in again] == [d.id for d in old.decide(2, key="visit-1")]
+        assert new.decide().propensity is not None
+    store.close()
+    for wrong, said in (({"jaz": 2.0}, "did you mean 'jazz'"), ({"jazz": -1.0}, "a cap must be a positive")):
+        with pytest.raises(InputError, match=said):
+            copy_bandit(url, "old", "third", wrong)
+    with pytest.raises(InputError, match="already"):
+        copy_bandit(url, "old", "new")

@@ -122,7 +122,7 @@ def test_totals_are_what_the_ledger_counted():
     store = MemoryStore()
     bandit = ac.Bandit(
         {"a": 9.0, "b": 9.0}, WINDOW, policy="UCB1", store=store, floor=0.5, features=FEATURES, seed=2,
-        guardrails={"refunds": Guardrail(cap=9.0)},
+        streams={"refunds": Guardrail(cap=9.0)},
     )  # fmt: skip
     bandit.add_arm("short", 9.0, window=5)
     dice = np.random.default_rng(4)

@@ -28,7 +28,7 @@ REFUNDS = {"refunds": ac.Guardrail(margin=0.02, action="retire")}
 
 def test_the_wealth_against_the_margin_by_hand():
     """The wealth of each bet is at least what the bound says, and by no more than a thousandth."""
-    guards = no_guards([(0.0, 1.0)], [0.02], np.full(2, 0.05), 0.05, 0)
+    guards = no_guards([0], [(0.0, 1.0)], [0.02], np.full(2, 0.05), 0.05, 0)
     dice = np.random.default_rng(0)
     logs, h, paid = np.zeros(len(BETS)), 0.5, 0.5
     playing = np.ones(2, bool)
@@ -53,7 +53,7 @@ def trips(means, runs, rounds, margin=0.02, floor=0.3):
     return np.array(
         [
             first_trip(
-                no_guards([(0.0, 1.0)], [margin], shares.least, 0.05, 0),
+                no_guards([0], [(0.0, 1.0)], [margin], shares.least, 0.05, 0),
                 shares, np.array(means), (3, run), 200, rounds,
             )
             for run in range(runs)
@@ -90,7 +90,7 @@ def play(bandit, decisions, seed=0, refund=None):
 def test_an_arm_that_is_worse_is_retired_and_a_refold_agrees(tmp_path, kind, caplog):
     store = f"sqlite:///{tmp_path}/plays.db" if kind == "sqlite" else server().database()
     make_tables(store)
-    with ac.Bandit(["a", "b"], window=20, store=store, floor=0.4, seed=3, guardrails=REFUNDS) as bandit:
+    with ac.Bandit(["a", "b"], window=20, store=store, floor=0.4, seed=3, streams=REFUNDS) as bandit:
         with caplog.at_level(logging.WARNING, "accrual.live"):
             play(bandit, 500)
         (found,) = bandit.state().guardrails
@@ -122,7 +122,7 @@ def test_an_arm_that_is_worse_is_retired_and_a_refold_agrees(tmp_path, kind, cap
 
 def test_the_policy_does_not_learn_from_a_guardrail():
     plain, guarded = (
-        ac.Bandit(["a", "b"], window=20, floor=0.4, seed=3, guardrails=rails) for rails in ({}, REFUNDS)
+        ac.Bandit(["a", "b"], window=20, floor=0.4, seed=3, streams=rails) for rails in ({}, REFUNDS)
     )
     for _ in range(60):
         one, other = plain.decide(), guarded.decide()
@@ -135,15 +135,17 @@ def test_the_policy_does_not_learn_from_a_guardrail():
     assert guarded.state().verdict == plain.state().verdict
     with pytest.raises(InputError, match="unknown stream 'refund'"):
         guarded.observe(0, 1.0, stream="refund")
-    with pytest.raises(InputError, match="no guardrail number 1"):
+    with pytest.raises(InputError, match="no stream number 1"):
         guarded.submit([NewPiece(50, 1.0, stream=1)])
+    assert not guarded.observe(59, 0.125, age=0, stream="reward").late  # its name may be given too
+    assert sum(arm.observed for arm in guarded.state().arms) == 60 * 0.25 + 0.125
     (late,) = guarded.observe_many([0], [1.0], streams=["refunds"])
     assert late.late
 
 
 def test_a_flag_does_not_retire_and_another_guardrail_may():
     rails = {"refunds": ac.Guardrail(margin=0.02), "complaints": ac.Guardrail(cap=2.0, margin=0.1)}
-    bandit = ac.Bandit(["a", "b"], window=20, floor=0.4, seed=3, guardrails=rails)
+    bandit = ac.Bandit(["a", "b"], window=20, floor=0.4, seed=3, streams=rails)
     play(bandit, 500)
     refunds, complaints = bandit.state().guardrails
     assert bandit.arms == ["a", "b"]
@@ -160,7 +162,7 @@ def test_a_flag_does_not_retire_and_another_guardrail_may():
 def test_the_last_arm_stays():
     """Two guardrails, each of which finds the other arm worse: one arm retires, and the other stays."""
     rails = {name: ac.Guardrail(action="retire") for name in ("refunds", "complaints")}
-    bandit = ac.Bandit(["a", "b"], window=2, floor=0.5, seed=3, guardrails=rails)
+    bandit = ac.Bandit(["a", "b"], window=2, floor=0.5, seed=3, streams=rails)
     for _ in range(600):
         one = bandit.decide()
         bandit.observe(one.id, 1.0, age=0, stream="refunds" if one.arm == "a" else "complaints")
@@ -171,12 +173,13 @@ def test_the_last_arm_stays():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"guardrails": REFUNDS}, "need a floor"),
-        ({"guardrails": {"x": 0.02}, "floor": 0.1}, "must be a Guardrail"),
-        ({"guardrails": {"x": ac.Guardrail(margin=1.0)}, "floor": 0.1}, "from 0 to below its cap"),
-        ({"guardrails": {"x": ac.Guardrail(cap=-1.0)}, "floor": 0.1}, "from 0 to below its cap"),
-        ({"guardrails": {"x": ac.Guardrail(action=STOP)}, "floor": 0.1}, "action of a guardrail"),
-        ({"guardrails": ["refunds"], "floor": 0.1}, "names with their settings"),
+        ({"streams": REFUNDS}, "needs a floor"),
+        ({"streams": {"x": 0.02}, "floor": 0.1}, "names with their settings"),
+        ({"streams": {"x": ac.Guardrail(margin=1.0)}, "floor": 0.1}, "from 0 to below its cap"),
+        ({"streams": {"x": ac.Guardrail(cap=-1.0)}, "floor": 0.1}, "a cap must be a number from"),
+        ({"streams": {"reward": ac.Guardrail()}, "floor": 0.1}, "every bandit has a stream 'reward'"),
+        ({"streams": {"x": ac.Guardrail(action=STOP)}, "floor": 0.1}, "action of a guardrail"),
+        ({"streams": ["refunds"], "floor": 0.1}, "names with their settings"),
     ],
 )
 def test_guardrails_that_cannot_be(options, said):
@@ -186,25 +189,25 @@ def test_guardrails_that_cannot_be(options, said):
 
 def test_an_export_has_guardrails_in_a_file_of_their_own(tmp_path):
     store = f"sqlite:///{tmp_path}/plays.db"
-    with ac.Bandit(["a", "b"], window=20, store=store, floor=0.4, seed=3, guardrails=REFUNDS) as bandit:
+    with ac.Bandit(["a", "b"], window=20, store=store, floor=0.4, seed=3, streams=REFUNDS) as bandit:
         for one in bandit.decide(n=4):
             bandit.observe(one.id, 0.25, age=0)
         bandit.observe(2, 1.0, age=1, stream="refunds")
     counts = export(store, None, tmp_path / "out")
     arms = {"arms.parquet": 2}
-    assert counts == {"decisions.parquet": 4, "pieces.parquet": 4, "guardrails.parquet": 1} | arms
-    (row,) = parquet.read_table(tmp_path / "out" / "guardrails.parquet").to_pylist()
+    assert counts == {"decisions.parquet": 4, "pieces.parquet": 4, "streams.parquet": 1} | arms
+    (row,) = parquet.read_table(tmp_path / "out" / "streams.parquet").to_pylist()
     assert (row["decision"], row["stream"], row["value"], row["age"]) == (2, "refunds", 1.0, 1.0)
     assert "stream" not in parquet.read_table(tmp_path / "out" / "pieces.parquet").column_names
 
 
 def test_other_guardrails_are_refused_when_a_bandit_is_opened_again(tmp_path):
     store = f"sqlite:///{tmp_path}/plays.db"
-    ac.Bandit(["a", "b"], window=20, store=store, floor=0.1, guardrails=REFUNDS).close()
-    ac.Bandit(["a", "b"], window=20, store=store, floor=0.1, guardrails=REFUNDS).close()
+    ac.Bandit(["a", "b"], window=20, store=store, floor=0.1, streams=REFUNDS).close()
+    ac.Bandit(["a", "b"], window=20, store=store, floor=0.1, streams=REFUNDS).close()
     for other in ({}, {"refunds": ac.Guardrail(margin=0.03, action="retire")}):
-        with pytest.raises(InputError, match="guardrails is"):
-            ac.Bandit(["a", "b"], window=20, store=store, floor=0.1, guardrails=other)
+        with pytest.raises(InputError, match="streams is"):
+            ac.Bandit(["a", "b"], window=20, store=store, floor=0.1, streams=other)
 
 
 def test_a_retirement_that_cannot_be_stored_is_said_and_comes_with_a_later_commit(
@@ -212,7 +215,7 @@ def test_a_retirement_that_cannot_be_stored_is_said_and_comes_with_a_later_commi
 ):
     store = f"sqlite:///{tmp_path}/plays.db"
     make_tables(store)
-    with ac.Bandit(["a", "b"], window=20, store=store, floor=0.4, seed=3, guardrails=REFUNDS) as bandit:
+    with ac.Bandit(["a", "b"], window=20, store=store, floor=0.4, seed=3, streams=REFUNDS) as bandit:
         append, failed = bandit._store.append, list[int]()
 
         def full_once(number, requests, now, skew=0.0):

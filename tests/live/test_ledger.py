@@ -20,7 +20,7 @@ from tests.live.open_rows import open_rows
 import accrual as ac
 from accrual.core.jit.compiler import _fingerprint
 from accrual.engine.recording import record
-from accrual.live.kernels import compile_kernels
+from accrual.live.kernels import make_kernel
 from accrual.live.ledger import Decision, Ledger
 from accrual.policies.age_cells import KAPPA_START
 from accrual.policies.base import Functions, Policy, no_amended
@@ -303,21 +303,6 @@ def test_ten_pieces_of_a_tenth_are_one_decision_with_total_one(name, order):
         assert stats["growth"].sum(axis=1) == pytest.approx([0, 1], rel=1e-12)
 
 
-def test_observe_many_is_observe_many_times():
-    one, many = ledger_of("AgeIMED"), ledger_of("AgeIMED")
-    dice = np.random.default_rng(0)
-    ids, values, ages = dice.integers(0, 6, 200), dice.random(200), dice.integers(0, 14, 200)
-    for ledger in (one, many):
-        ledger.decide(now=0, n=6)
-        ledger.tick(5)
-    learned = [one.observe(*piece) for piece in zip(ids, values, ages, strict=True)]
-    assert list(many.observe_many(ids, values, ages)) == learned
-    assert many.late == one.late == (ages >= WINDOW).sum()
-    for field, value in arrays(one).items():
-        np.testing.assert_array_equal(value, arrays(many)[field], err_msg=field)
-    assert len(many.observe_many([], [], [])) == 0
-
-
 # Windows, closings, batches.
 
 
@@ -577,10 +562,6 @@ def test_wrong_input_is_refused_in_one_clear_line_and_changes_nothing():
         (lambda: ledger.observe(0, math.nan, age=0), "must be a finite number, not nan"),
         (lambda: ledger.observe(0, 0.5, age=-1), "age must be 0 or more, not -1"),
         (lambda: ledger.observe(0, 0.5, age=math.nan), "age must be 0 or more, not nan"),
-        (lambda: ledger.observe_many([0, 1], [0.5, 0.5], [0, 0]), "no decision has the id 1"),
-        (lambda: ledger.observe_many([0], [0.5, 0.5], [0, 0]), "of one length"),
-        (lambda: ledger.observe_many([0, 0], [0.5, math.inf], [0, 0]), "finite"),
-        (lambda: ledger.observe_many([0, 0], [0.5, 0.5], [0, -1]), "0 or more"),
         (lambda: ledger.close_decision(1, now=9), "no decision has the id 1"),
         (lambda: ledger.add_arm(0.0), "a cap must be a positive number, not 0.0"),
         (lambda: ledger.add_arm(1.0, window=20), "at most the ledger's 12"),
@@ -621,11 +602,10 @@ class Unamended(ac.TPUCBEW):
 
 
 def test_kernels_of_different_policies_never_share_machine_code():
-    """`observe` reaches a policy's functions only through another function."""
-    one: Any = compile_kernels(ac.AgeIMED.functions, "groups", False, False, ()).observe
-    other: Any = compile_kernels(
-        ac.AgeIMED.functions._replace(amended=ac.TPUCBEW.functions.amended), "groups", False, False, ()
-    ).observe
+    """A kernel reaches a policy's functions only through others."""
+    one: Any = make_kernel(ac.AgeIMED.functions, "groups", False, False, ())
+    amended = ac.AgeIMED.functions._replace(amended=ac.TPUCBEW.functions.amended)
+    other: Any = make_kernel(amended, "groups", False, False, ())
     assert _fingerprint(one.py_func) != _fingerprint(other.py_func)
 
 

@@ -220,3 +220,25 @@ def test_a_plan_holds_in_trials():
     assert half + 20 == pytest.approx(float(np.median(when)), rel=0.15)
     with pytest.raises(InputError, match="between 0 and the cap"):
         ac.plan(0.9, 0.2)
+
+
+def test_a_decision_drawn_by_the_floor_says_so():
+    """Arm b pays nothing: all its later decisions are drawn at random, with half the floor as propensity."""
+    bandit = ac.Bandit(["a", "b"], window=4, groups=1, floor=0.2, seed=3)
+    for _ in range(300):
+        d = bandit.decide()
+        bandit.observe(d.id, 1.0 if d.arm == "a" else 0.0, age=0)
+    why = [bandit.explain(id_) for id_ in range(150, 300)]
+    drawn = [one for one in why if one.drawn]
+    assert {one.arm for one in drawn} == {"b"}
+    assert len(drawn) == sum(one.arm == "b" for one in why) > 5
+    assert all(one.propensity == pytest.approx(0.1) for one in drawn)
+
+
+def test_a_new_arm_begins_the_comparison_anew():
+    bandit = ac.Bandit(["a", "b"], window=2, groups=1, floor=0.2)
+    for _ in range(10):
+        bandit.decide()
+    assert bandit.state().verdict.began == 0
+    bandit.add_arm("c")
+    assert bandit.state().verdict.began == 10

@@ -138,7 +138,7 @@ def test_a_sentence_names_its_decisions_and_the_past_once_the_alarm_is_up():
 
 def test_all_comparisons_of_a_bandit_share_the_error():
     assert sum(map(comparison_error, range(100_000))) <= 0.05
-    bandit = ac.Bandit(["a", "b"], window=5, floor=0.4, guardrails={"refunds": ac.Guardrail()})
+    bandit = ac.Bandit(["a", "b"], window=5, floor=0.4, streams={"refunds": ac.Guardrail()})
     ledger = bandit._follower.ledger
     for number in range(3):
         bound = (2 + number) * (1 + number) / comparison_error(number)

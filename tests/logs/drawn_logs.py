@@ -13,8 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.interval import Interval
-from accrual.logs.estimate.arm_means import FEW_PAYING, ScorePowers, WeightSums, arm_mean
-from accrual.logs.estimate.intervals import GroupEstimate, Sums
+from accrual.logs.estimate.cumulative_means import (
+    FEW_PAYING,
+    CumulativeMeans,
+    FollowedDecisions,
+    RiskCells,
+    arm_mean,
+)
+from accrual.logs.estimate.grids import EvenGrid
 from accrual.logs.fit import arms_differ_in_speed, groups_depend
 from accrual.problems.spreads import as_spread
 
@@ -72,23 +78,36 @@ def truth(law: str, spreads: tuple[str, ...]) -> Floats:
     return np.asarray(share * {"uniform": 0.5, "beta": 0.2, "bernoulli": 0.3, "lump": 0.3}[law])
 
 
-def sums_of(log: Draw) -> Sums:
-    """Return the sums that the fit computes from a log."""
-    sums = Sums(GROUPS, len(CAPS))
-    sums.add(log.pay, log.done, log.arm)
-    return sums
+def estimated(pay: Floats, done: Ints, arm: Ints, largest: npt.ArrayLike = 1.0) -> CumulativeMeans:
+    """Return what the fit finds for decisions that paid `pay` (decisions x groups) and completed `done`."""
+    groups, arms = pay.shape[1], int(arm.max()) + 1
+    decision, group = np.nonzero(np.arange(groups) < done[:, None])
+    some = FollowedDecisions(
+        arm, np.ones(len(arm)), done.astype(np.float64), np.full(len(arm), np.inf),
+        np.searchsorted(decision, np.arange(len(arm) + 1)),
+        np.asarray(group, np.float64) + 0.5, pay[decision, group],
+    )  # fmt: skip
+    return estimated_of(some, EvenGrid(float(groups), groups), arms, largest)
 
 
-def means_of(log: Draw) -> dict[int, Interval]:
+def estimated_of(
+    some: FollowedDecisions, grid: EvenGrid, arms: int = 1, largest: npt.ArrayLike = 1.0
+) -> CumulativeMeans:
+    """Return what the fit finds for decisions that were followed for any time."""
+    cells = RiskCells(some.followed, arms, grid)
+    means, places = CumulativeMeans(cells, grid, arms), cells.place(some)
+    means.follow(some.arm, some.weight, some.followed)
+    means.pay(some, places)
+    means.settle(largest)
+    means.score(some, places)
+    return means
+
+
+def means_of(found: CumulativeMeans) -> dict[int, Interval]:
     """Return the fit's mean and interval of each arm that has two closed decisions."""
-    weights = WeightSums(GROUPS, len(CAPS))
-    weights.add(log.pay, log.done, log.arm, np.ones(len(log.arm)))
-    found = weights.estimate()
-    powers = ScorePowers(found, CAPS)
-    powers.add(log.pay, log.done, log.arm, np.ones(len(log.arm)))
     return {
-        a: arm_mean(float(found.mean[a].sum()), powers.of(a), np.inf, signed=False, plain=False)
-        for a in np.flatnonzero(found.equal[:, -1] >= 2).tolist()
+        a: arm_mean(float(found.means[a]), found.scores(a), np.inf, signed=False, plain=False)
+        for a in np.flatnonzero(found.closed >= 2).tolist()
     }
 
 
@@ -108,10 +127,11 @@ class Coverage:
         if control:
             arrived = np.where(np.arange(GROUPS) < log.done[:, None], log.pay, 0.0)
             log = Draw(log.arm, np.full(len(log.arm), GROUPS), arrived)
-        sums, intervals = sums_of(log), means_of(log)
+        sums = estimated(log.pay, log.done, log.arm, np.array(CAPS)[: log.arm.max() + 1])
+        intervals = means_of(sums)
         pooled = true.sum(axis=0) / true.sum()
         closed = np.flatnonzero(sums.closed >= 2).tolist()
-        known = [(GroupEstimate(sums.of(a)), true[a]) for a in closed]
+        known = [(sums.of(a), true[a]) for a in closed]
         self.skipped += len(true) - len(known)
         for a, (estimate, means) in zip(closed, known, strict=True):
             if estimate.total <= 0.0:
@@ -119,11 +139,11 @@ class Coverage:
                 continue
             self.mean.append(intervals[a].low <= means.sum() <= intervals[a].high)
             self.arm.append(_hit(estimate.shares(), means / means.sum()))
-        everything = GroupEstimate(sums.together())
+        everything = estimated(log.pay, log.done, np.zeros_like(log.arm), max(CAPS)).of(0)
         if everything.seen[-1] >= 2 and everything.total > 0.0:
             self.pooled.append(_hit(everything.shares(), pooled))
         self.speed.append(arms_differ_in_speed([estimate for estimate, _ in known]).yes)
-        self.dependence.append(groups_depend([sums.of(a) for a in range(len(true))]).yes)
+        self.dependence.append(groups_depend([estimate for estimate, _ in known]).yes)
 
     def figures(self) -> dict[str, float]:
         """Return the coverage of the means, of the pooled spread and of the arms' spreads."""
@@ -188,16 +208,12 @@ def totals(name: str, size: int, repetitions: int) -> tuple[float, float]:
     law, true, cap = TOTALS[name]
     pay = law(np.random.default_rng([13, size, list(TOTALS).index(name)]), (repetitions, size))
     hits, few = [], []
-    one, done, weight = np.zeros(size, np.int64), np.ones(size, np.int64), np.ones(size)
+    one, done = np.zeros(size, np.int64), np.ones(size, np.int64)
     for row in pay:
         if not row.any():
             continue
-        weights = WeightSums(1, 1)
-        weights.add(row[:, None], done, one, weight)
-        means = weights.estimate()
-        powers = ScorePowers(means, [row.max()])
-        powers.add(row[:, None], done, one, weight)
-        interval = arm_mean(float(means.mean[0, 0]), powers.of(0), cap, signed=False, plain=True)
+        found = estimated(row[:, None], done, one, row.max())
+        interval = arm_mean(float(found.means[0]), found.scores(0), cap, signed=False, plain=True)
         hits.append(interval.low <= true <= interval.high)
-        few.append(weights.paying[0] < FEW_PAYING)
+        few.append(found.paying[0] < FEW_PAYING)
     return float(np.mean(hits)), float(np.mean(few))

@@ -138,7 +138,13 @@ def test_bad_rows_are_skipped_counted_and_listed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert app.run(["fit", *paths, "--bad-rows", "skip"]) == 0
     printed = capsys.readouterr().out
-    assert "left out, rows that cannot be read: 4" in printed
+    for why in (
+        "at (at) is not a timestamp",
+        "value (value) is empty",
+        "at (piece_at) is before its decision",
+    ):
+        assert f"odd: rows are left out (1): {why}" in " ".join(printed.split())
+        assert f"left out, rows whose {why}" in " ".join(printed.split())
     with open(tmp_path / "bad-rows.csv", newline="") as file:
         listed = [(row["row"], row["role"], row["value"]) for row in csv.DictReader(file)]
     assert listed == [

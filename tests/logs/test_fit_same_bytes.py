@@ -42,7 +42,8 @@ def test_threads_and_the_order_of_rows_change_no_byte(tmp_path, monkeypatch, opt
             duckdb, "connect",
             lambda path, config, threads=threads: connect(path, config={**config, "threads": threads}),
         )  # fmt: skip
-        fitted = ac.fit(*write_log(tmp_path, order=order), age_unit="d", **options)
+        key = {"key": "key"}  # told, for so many contradictions would look like kinds of pieces
+        fitted = ac.fit(*write_log(tmp_path, order=order), key, age_unit="d", **options)
         assert fitted.log["orphans"] > 0
         assert fitted.log["repeats"] > 0
         fitted.save(tmp_path / "found.json")

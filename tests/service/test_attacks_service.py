@@ -384,13 +384,15 @@ def test_warnings_are_logged_as_json():
         "postgresql://ann:se/cr@t@127.0.0.1:1/x",
         "postgresql://127.0.0.1:1/x?user=ann&sslpassword=se/cr@t",
         "postgresql://127.0.0.1:1/x?PASSWORD=se/cr@t&user=ann",
+        "postgresql://ann:secr%40t%zz@127.0.0.1:1/x",
+        "postgresql://ann:secr%40t%00@127.0.0.1:1/x",
         "mysql://ann:se/cr@t@127.0.0.1/x",
     ],
 )
 def test_no_password_is_ever_shown(place, capsys):
     assert run(["db", "verify", place]) == 2
     shown = capsys.readouterr().err
-    assert "cr@t" not in shown
+    assert "cr" not in shown.replace("accrual", "")
     assert "se/" not in shown
 
 

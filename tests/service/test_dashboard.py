@@ -696,8 +696,9 @@ def test_verdicts_and_guardrails_are_said_in_words(plain, browser):
     """
     name, stream = "guarded", f"refunds {EVIL}"
     body = BODY | {"name": name, "window": 2, "groups": 2, "floor": 0.5, "seed": 1}
-    rails = {stream: {"margin": 0.1, "action": "retire"}, "complaints": {}}
-    assert plain.post("/v1/bandits", body | {"guardrails": rails}).status_code == 201
+    guardrail = {"kind": "guardrail"}
+    rails = {stream: guardrail | {"margin": 0.1, "action": "retire"}, "complaints": guardrail}
+    assert plain.post("/v1/bandits", body | {"streams": rails}).status_code == 201
     at = f"/v1/bandits/{name}"
 
     def play(rounds: int, refunds: bool, best: str = "rock") -> None:

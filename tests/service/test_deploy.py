@@ -37,7 +37,7 @@ def test_the_start_script_makes_keys_with_which_the_readme_works(tmp_path):
     assert done.stdout.count("good") == 2
     assert stat.S_IMODE((tmp_path / "first-key").stat().st_mode) == 0o600
     first, metrics = ((tmp_path / name).read_text().strip() for name in ("first-key", "metrics-key"))
-    walk = re.findall(r"^\$ (curl .*)$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
+    walk = re.findall(r"^(curl .*)$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
     assert len(walk) == 3
     with serving(tmp_path) as service:
         assert problem(service.get("/v1/bandits")) == "no-key"

@@ -124,8 +124,8 @@ def test_an_unknown_field_is_refused_and_the_nearest_is_named(service):
         ),
         (
             "/v1/bandits",
-            BODY | {"guardrails": {"refunds": {"action": "stop"}}},
-            "guardrails[...].action must be 'flag' or 'retire', not 'stop'",
+            BODY | {"streams": {"refunds": {"kind": "guardrail", "action": "stop"}}},
+            "streams[...].action must be 'flag' or 'retire', not 'stop'",
         ),
         ("/v1/bandits/plays/arms/retire", [], "the body must be an object with name, not a list"),
         ("/v1/bandits/plays/decisions", {"n": "1"}, "n must be a whole number, not text"),

@@ -74,8 +74,8 @@ export interface BanditInfo {
   readonly floor?: number;
   readonly features?: Readonly<Record<string, "bool" | readonly (string | number)[]>> | null;
   readonly arm_features?: Readonly<Record<string, "bool" | readonly (string | number)[]>> | null;
-  /** Other streams of pieces, by name, in which no arm may have much more than another. Guardrails need a floor. */
-  readonly guardrails?: Readonly<Record<string, Guardrail>>;
+  /** Streams of pieces beside the reward, by name. The policy does not learn from them. */
+  readonly streams?: Readonly<Record<string, Guardrail>>;
   /** How many decisions come from an old log. Their ids are below this number. */
   readonly imported?: number;
   /** When the bandit was archived, in seconds since 1970; null if it is not archived. */
@@ -193,7 +193,7 @@ export interface Event {
   readonly arm?: string;
   readonly value?: number;
   readonly age?: number;
-  /** The guardrail to which a piece belongs. */
+  /** The stream of a piece, if it is not the reward. */
   readonly stream?: string;
   readonly window?: number;
   readonly propensity?: number;
@@ -225,6 +225,8 @@ export interface Explanation {
   readonly propensity: number | null;
   /** Whether the arm was chosen because nothing was known about it yet. */
   readonly first: boolean;
+  /** Whether the arm was drawn at random, because of the floor, in place of the policy's own choice. */
+  readonly drawn: boolean;
   readonly reasons: readonly Reason[];
   /** Whether the state, computed again from the log, gives the same choice. */
   readonly exact: boolean;
@@ -263,8 +265,9 @@ export interface GuardedArm {
   readonly retired: boolean;
 }
 
-/** A second stream of pieces where less is better, such as refunds. */
+/** A stream of pieces where less is better, such as refunds. It needs a floor. */
 export interface Guardrail {
+  readonly kind: "guardrail";
   /** The greatest total of the stream for one decision. */
   readonly cap?: number;
   /** How much more per decision an arm may have than another arm; below the cap. */
@@ -347,7 +350,7 @@ export interface Pair {
   readonly behind: readonly [number, number] | null;
 }
 
-/** A piece of a decision's reward, or of a guardrail. */
+/** A piece of a decision's reward, or of another stream. */
 export interface Piece {
   /** The decision's id. */
   readonly decision: number;
@@ -436,6 +439,8 @@ export interface Verdict {
   readonly sentence: string;
   /** The arm with the largest estimate. Do not stop because of it. */
   readonly leader: string | null;
+  /** The first decision that counts: 0, or the first one after the newest arm was added. */
+  readonly began: number;
   /** Closed decisions that count. */
   readonly scored: number;
   /**

@@ -28,6 +28,7 @@ from accrual.cli import (
     simulate,
     spread,
     sweep,
+    warm,
 )
 from accrual.core.errors import InputError, MissingExtra
 
@@ -47,6 +48,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "plan": plan.plan,
     "bench": bench.bench,
     "serve": serve.serve,
+    "warm": warm.warm,
 }
 
 # Commands with actions of their own, such as `accrual db backup`.
@@ -55,7 +57,7 @@ GROUPS = {"bandits": bandits.app, "db": db.app, "keys": keys.app}
 SECTIONS = {
     "Study": ("simulate", "bounds", "spread", "headline", "gallery", "paper", "sweep", "bench"),
     "Logs": ("convert", "fit", "compare", "replay", "plan"),
-    "Live": ("serve", "bandits", "keys", "db"),
+    "Live": ("serve", "bandits", "keys", "db", "warm"),
 }
 
 

@@ -1,4 +1,4 @@
-"""`accrual bandits`: list, archive, restore and delete bandits."""
+"""`accrual bandits`: list, copy, archive, restore and delete bandits."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from accrual.core.errors import InputError
+
 if TYPE_CHECKING:
     from accrual.store.base import BanditRow, Store
 
-app = typer.Typer(help="List, archive, restore, delete bandits.")
+app = typer.Typer(help="List, copy, archive, restore, delete bandits.")
 
 Url = Annotated[str | None, typer.Option("--store", metavar="URL", help="The database.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Which bandit.")]
@@ -94,6 +96,43 @@ def erase(store: Url = None) -> None:
     with _opened(store) as place:
         erased = erase_due(place)
     typer.echo(f"erased: {', '.join(erased)}" if erased else "nothing to erase")
+
+
+@app.command()
+def copy(
+    old: Annotated[str, typer.Argument(metavar="OLD", help="The bandit to copy.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The name of the copy.")],
+    cap: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[ARM=]CAP", help="A cap of an arm, or of all arms; may be repeated."),
+    ] = None,
+    floor: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="A floor, for a bandit that has none.")
+    ] = None,
+    store: Url = None,
+) -> None:
+    """Copy a bandit with its history.
+
+    A cap that was too low cannot be changed; the copy has the new one from its first decision on.
+    """
+    from accrual.live.copying import copy_bandit
+
+    with _opened(store, readonly=True) as place:
+        row = place.find(old)
+        arms = [] if row is None else [arm.name for arm in place.arms(row.number)]
+    count = copy_bandit(_url(store), old, new, _caps(cap or [], arms), floor)
+    typer.echo(f"{new}: {count:,} events, copied from {old}")
+
+
+def _caps(options: list[str], arms: list[str]) -> dict[str, float]:
+    caps: dict[str, float] = {}
+    for text in options:
+        name, sign, number = text.rpartition("=")
+        try:
+            caps |= dict.fromkeys([name] if sign else arms, float(number))
+        except ValueError:
+            raise InputError(f"--cap takes a number, or ARM=NUMBER, not {text!r}") from None
+    return caps
 
 
 def _say(row: BanditRow) -> None:

@@ -79,12 +79,14 @@ def compare(
         TABLE,
         comparison_cells,
         comparison_policies,
+        conclusions,
         make_comparison,
         notes,
         set_up,
         usual_horizon,
         write_report,
     )
+    from accrual.logs.fitted import reading_lines, top_lines
     from accrual.runs.cells import gather_results
     from accrual.runs.runner import Local, run_cells
 
@@ -115,12 +117,12 @@ def compare(
     _write(figures, comparison.rows())
     page = write_report(out, comparison)
     say(f"{source.log}: {runs:,} runs of {rounds:,} decisions, seed {seed}")
-    *sentences, python = comparison.summary().splitlines()
-    for line in sentences:
+    *sentences, python = conclusions(comparison)
+    for line in [*top_lines(setup.fitted), *sentences]:
         say(line)
     typer.echo(f"{python}\n")  # in one piece, to be copied
     _show(comparison, all_arms)
-    for note in notes(setup):
+    for note in [*notes(setup), *reading_lines(setup.fitted)]:
         say(note)
     typer.echo(f"figures: {figures}")
     typer.echo(f"report: {page}")

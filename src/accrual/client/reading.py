@@ -31,9 +31,8 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
     if hasattr(kind, "__dataclass_fields__"):
         fields = {name: _reader(hint) for name, hint in get_type_hints(kind).items()}
         return lambda found: kind(**{name: fields[name](found[name]) for name in fields if name in found})
-    if get_origin(kind) is UnionType and len(parts) == 1:
-        part = _reader(parts[0])
-        return lambda found: None if found is None else part(found)
+    if get_origin(kind) is UnionType:
+        return _union_reader(parts)
     if get_origin(kind) is list:
         part = _reader(parts[0])
         return lambda found: [part(one) for one in found]
@@ -44,3 +43,14 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
         each = [_reader(part) for part in get_args(kind)]
         return lambda found: tuple(part(one) for part, one in zip(each, found, strict=True))
     return lambda found: found
+
+
+def _union_reader(parts: list[Any]) -> Callable[[Any], Any]:
+    """Return a function that reads JSON as one of several types: classes differ in their `kind`."""
+    if len(parts) == 1:
+        part = _reader(parts[0])
+        return lambda found: None if found is None else part(found)
+    if not all(hasattr(part, "__dataclass_fields__") for part in parts):  # text and numbers
+        return lambda found: found
+    kinds = {name: _reader(part) for part in parts for name in get_args(get_type_hints(part)["kind"])}
+    return lambda found: kinds[found["kind"]](found)

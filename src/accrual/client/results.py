@@ -100,9 +100,8 @@ class BanditInfo:
         What one unit of reward is; empty for none.
     floor
         The share of decisions whose arm is drawn at random.
-    guardrails
-        Other streams of pieces, by name, in which no arm may have much more than another. Guardrails need a
-        floor.
+    streams
+        Streams of pieces beside the reward, by name. The policy does not learn from them.
     imported
         How many decisions come from an old log. Their ids are below this number.
     archived
@@ -123,7 +122,7 @@ class BanditInfo:
     floor: float = 0.0
     features: dict[str, Literal["bool"] | list[str | float]] | None = None
     arm_features: dict[str, Literal["bool"] | list[str | float]] | None = None
-    guardrails: dict[str, Guardrail] = field(default_factory=dict)
+    streams: dict[str, Guardrail] = field(default_factory=dict)
     imported: int = 0
     archived: float | None = None
     erase_at: float | None = None
@@ -299,7 +298,7 @@ class Event:
     Attributes
     ----------
     stream
-        The guardrail to which a piece belongs.
+        The stream of a piece, if it is not the reward.
     about
         The features of an added arm.
     context
@@ -353,6 +352,8 @@ class Explanation:
         The probability with which the arm was chosen; None without a floor.
     first
         Whether the arm was chosen because nothing was known about it yet.
+    drawn
+        Whether the arm was drawn at random, because of the floor, in place of the policy's own choice.
     exact
         Whether the state, computed again from the log, gives the same choice.
     context
@@ -364,6 +365,7 @@ class Explanation:
     at: float
     propensity: float | None
     first: bool
+    drawn: bool
     reasons: list[Reason]
     exact: bool
     context: dict[str, str | bool | float | None]
@@ -424,7 +426,7 @@ class GuardedArm:
 
 @dataclass(frozen=True)
 class Guardrail:
-    """A second stream of pieces where less is better, such as refunds.
+    """A stream of pieces where less is better, such as refunds. It needs a floor.
 
     Attributes
     ----------
@@ -436,6 +438,7 @@ class Guardrail:
         What happens to a worse arm. It is shown and logged; `retire` also retires it.
     """
 
+    kind: Literal["guardrail"]
     cap: float = 1.0
     margin: float = 0.0
     action: Literal["flag", "retire"] = "flag"
@@ -562,7 +565,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of a decision's reward, or of a guardrail.
+    """A piece of a decision's reward, or of another stream.
 
     Attributes
     ----------
@@ -672,6 +675,8 @@ class Verdict:
         The answer to "may I stop?" in words.
     leader
         The arm with the largest estimate. Do not stop because of it.
+    began
+        The first decision that counts: 0, or the first one after the newest arm was added.
     scored
         Closed decisions that count.
     skipped
@@ -701,6 +706,7 @@ class Verdict:
     reason: str
     sentence: str
     leader: str | None
+    began: int
     scored: int
     skipped: int
     cut: int

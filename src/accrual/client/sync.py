@@ -57,7 +57,7 @@ class Client:
 
         The settings are those of `accrual.Bandit`: `groups`, `policy`, `seed`, `allow_negative`, `unit`,
         `floor`, `shares`, `features`, `arm_features`, `about` and `prior` (closed decisions by arm).
-        `guardrails` are written as in JSON: {"refunds": {"cap": 1, "margin": 0.02, "action": "retire"}}.
+        `streams` are written as in JSON: {"refunds": {"kind": "guardrail", "margin": 0.02}}.
         """
         return self._send(calls.create(name, arms, window, settings))
 

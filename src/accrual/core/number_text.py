@@ -28,7 +28,7 @@ def notebook_html(sentences: Iterable[str], head: Sequence[str], rows: Iterable[
     >>> notebook_html(["b pays best"], ["arm"], [["a & b"]])
     '<p>b pays best</p><table><tr><th>arm</th></tr><tr><td>a &amp; b</td></tr></table>'
     """
-    said = "".join(f"<p>{escape(line)}</p>" for line in sentences)
+    said = "".join(f"<p>{escape(line)}</p>" for line in sentences if line)
     titles = "".join(f"<th>{escape(name)}</th>" for name in head)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"{said}<table><tr>{titles}</tr>{body}</table>"

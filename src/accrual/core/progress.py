@@ -11,9 +11,19 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
+COMPILING = "compiling, once for each version"
 _PATIENCE = 0.5  # seconds before anything is shown: shorter work needs no progress
 _hidden: ContextVar[bool] = ContextVar("hidden", default=False)
 _stop: ContextVar[threading.Event | None] = ContextVar("stop", default=None)
+
+
+_shown: set[Progress] = set()  # all that are shown now
+
+
+def say_compiling() -> None:
+    """Say that something is compiled, wherever progress is shown."""
+    for progress in tuple(_shown):
+        progress.say_compiling()
 
 
 class Stopped(Exception):
@@ -71,15 +81,19 @@ class Progress:
         self._stop = _stop.get()
         self._lock = threading.Lock()
         self._done = 0
-        self._started = time.monotonic()
+        self._started: float | None = time.monotonic()
+        self._said = False
         self._display: _Bar | _Lines | None = None
 
     def __enter__(self) -> Progress:
+        if self._shown:
+            _shown.add(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
+        _shown.discard(self)
         if isinstance(self._display, _Bar):
             self._display.close()
 
@@ -91,10 +105,19 @@ class Progress:
             return
         with self._lock:
             self._done += amount
-            if self._display is None and time.monotonic() - self._started > _PATIENCE:
+            now = time.monotonic()
+            self._started = now if self._started is None else self._started
+            if self._display is None and now - self._started > _PATIENCE:
                 self._display = self._open()
             if self._display is not None:
                 self._display.update(self._done)
+
+    def say_compiling(self) -> None:
+        """Say once that something is compiled. The work itself begins after that, and may be short."""
+        with self._lock:
+            if not self._said and self._display is None:
+                self._said, self._started = True, None
+                print(COMPILING, file=sys.stderr, flush=True)
 
     def _open(self) -> _Bar | _Lines:
         try:

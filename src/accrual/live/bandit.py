@@ -317,7 +317,7 @@ class Bandit:
         The bandit's name in the store. If there is a bandit of this name, it goes on where it was. It must
         have been made with the same arms, window, groups, policy and options.
     **options
-        See `Options`: `seed`, `floor`, `features`, `guardrails`, `prior` and others.
+        See `Options`: `seed`, `floor`, `features`, `streams`, `prior` and others.
 
     Examples
     --------
@@ -389,7 +389,7 @@ class Bandit:
         self._step = 1.0 if given.rounds else 0.0
         clock = clock_of(store, given.rounds, options.get("clock"))
         skew = 0.0 if given.rounds else float(options.get("skew", _SKEW))
-        self._follower = LogFollower(store, row.number, given.ledger, self._step)
+        self._follower = LogFollower(store, row.number, given.ledger)
         salt = salt_of(row.name, store.shared)
         self._name = ArmNames(store, row.number)
         monitor = ArmMonitor(row.name, self._follower.ledger, self._name)
@@ -506,8 +506,8 @@ class Bandit:
             like the first time; with another piece it is an error. Without a key, the same value at the
             same stated age is taken for the same piece; if no age is stated, every call is a new piece.
         stream : str, optional
-            The guardrail to which the piece belongs. Without one the piece is reward, which the policy
-            learns from.
+            The stream to which the piece belongs, by its name. It is the reward, which the policy learns
+            from, unless given.
 
         Returns
         -------
@@ -563,8 +563,7 @@ class Bandit:
         stream: str | None = None,
     ) -> NewPiece:
         """Check a piece, given as to `observe`, and return it; nothing is stored."""
-        number = None if stream is None else self._checks.stream(stream)
-        return self._checks.piece(id, value, age, at, key, number)
+        return self._checks.piece(id, value, age, at, key, self._checks.stream(stream))
 
     def submit(self, requests: Sequence[BanditRequest]) -> list[Answer]:
         """Make decisions, and store pieces, closings and arms, in one transaction and in this order.

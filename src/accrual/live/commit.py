@@ -473,8 +473,8 @@ class ArmMonitor:
 
 _ABOVE = (
     "this decision has paid more in all than its arm's cap of {cap:g}: the arm's estimate stays true, "
-    "but the policy chooses badly; make a new bandit with the true cap; {enough:g} would be enough for this "
-    "decision"
+    "but the policy chooses badly; copy it with the true cap (accrual bandits copy); {enough:g} would be "
+    "enough for this decision"
 )
 
 

@@ -19,7 +19,7 @@ from accrual.core.random import RUN_MOST, SEED_MOST
 from accrual.live.archive import refuse_archived
 from accrual.live.contexts import AboutArms, about_of_each
 from accrual.live.ledger import Ledger
-from accrual.live.watch import GUARDRAILS_MOST, Guardrail, checked_guardrail, watchers_of
+from accrual.live.watch import REWARD, STREAM_KINDS, STREAMS_MOST, Stream, watchers_of
 from accrual.policies.age_prior import AgePrior
 from accrual.policies.base import Policy, as_policy
 from accrual.policies.catalog import DEFAULT, DEFAULT_WITH_FEATURES, parse, policy_text
@@ -100,9 +100,10 @@ class Options(TypedDict, total=False):
     about : mapping
         From an arm's name to the values of its features, such as
         ``{"intro": {"subject": "art", "hours": 3}}``. A feature that is left out is not known.
-    guardrails : mapping
-        From a name to a `Guardrail`: a limit on another stream of pieces, such as refunds, of which no arm
-        may have much more than another. Guardrails need a floor, and cannot be changed later.
+    streams : mapping
+        Streams of pieces beside the reward, which the policy does not learn from: from a name to the settings
+        of a kind of stream, such as ``{"refunds": Guardrail(margin=0.02)}``. A `Guardrail` is a stream of
+        which no arm may have much more than another. Streams cannot be changed later.
     prior : fit or mapping
         What an old log says about arms: the result of `accrual.fit`, or for each arm its closed decisions,
         each a list of (age in seconds, value). They are stored as the bandit's first decisions, marked as
@@ -121,7 +122,7 @@ class Options(TypedDict, total=False):
     features: Mapping[str, Any]
     arm_features: Mapping[str, Any]
     about: Mapping[str, Mapping[str, Any]]
-    guardrails: Mapping[str, Guardrail]
+    streams: Mapping[str, Stream]
     prior: Fit | ClosedDecisions
 
 
@@ -138,7 +139,7 @@ class Config(NamedTuple):
     unit: str = ""  # of the reward, for people
     limits: Limits = Limits()
     features: Features | None = None  # of contexts
-    guardrails: tuple[tuple[str, Guardrail], ...] = ()  # by name; a piece's stream is a place in it
+    streams: tuple[tuple[str, Stream], ...] = ()  # by name; in the log a stream is its place here
     imported: int = 0  # how many of the first decisions come from a prior
     old_arms: bool = False  # whether the policy's history comes from a prior
     arm_features: Features | None = None  # of arms
@@ -149,7 +150,7 @@ class Config(NamedTuple):
         about = None
         if self.arm_features is not None and policy.takes_about:
             about = AboutArms(self.arm_features, tuple(arm.about for arm in self.arms))
-        return Ledger(
+        ledger = Ledger(
             policy,
             caps=[arm.cap for arm in self.arms],
             window=int(self.window) if self.rounds else self.groups,
@@ -159,10 +160,12 @@ class Config(NamedTuple):
             limits=self.limits,
             allow_negative=self.allow_negative,
             features=self.features if policy is self.policy else None,
-            streams=len(self.guardrails),
-            watchers=watchers_of(policy.contextual, self.imported, self.guardrails),
+            streams=len(self.streams),
+            watchers=watchers_of(policy.contextual, self.imported, self.streams),
             about=about,
         )
+        ledger.answer_at_once([stream.kind for _, stream in self.streams])
+        return ledger
 
     def own_window(self, window: float | str | timedelta | None) -> float:
         """Return an arm's own window, in rounds or seconds like the bandit's; for None, the bandit's."""
@@ -195,8 +198,8 @@ class Config(NamedTuple):
         if self.limits.any:
             written["floor"] = self.limits.floor
             written["shares"] = [list(bound) for bound in self.limits.bounds]
-        if self.guardrails:
-            written["guardrails"] = [[name, *guardrail] for name, guardrail in self.guardrails]
+        if self.streams:
+            written["streams"] = [stream.written(name) for name, stream in self.streams]
         if self.imported:
             written["imported"] = self.imported
         if self.old_arms:
@@ -240,7 +243,7 @@ def given_config(
         features=None if features is None else Features(features),
     )
     config.ledger()  # the policy may refuse these caps or this window
-    config = _with_guardrails(with_limits(config, options, name), options.get("guardrails"))
+    config = _with_streams(with_limits(config, options, name), options.get("streams"))
     name_of("a bandit", name)
     return _with_about(config, options)
 
@@ -288,24 +291,33 @@ def with_limits(config: Config, options: Options, name: str) -> Config:
     return config._replace(limits=limits)
 
 
-def _with_guardrails(config: Config, given: Mapping[str, Guardrail] | None) -> Config:
-    """Return a configuration, whose floor is set, with the guardrails that a user gives."""
+def _with_streams(config: Config, given: Mapping[str, Stream] | None) -> Config:
+    """Return a configuration, whose floor is set, with the streams that a user gives."""
     if not given:
         return config
-    if not isinstance(given, Mapping) or len(given) > GUARDRAILS_MOST:
+    example = "'refunds': Guardrail(margin=0.02)"
+    if not isinstance(given, Mapping) or len(given) > STREAMS_MOST:
         raise InputError(
-            f"guardrails must be names with their settings, at most {GUARDRAILS_MOST}, such as "
-            f"{{'refunds': Guardrail(margin=0.02)}}, not {given!r}"
+            f"streams must be names with their settings, at most {STREAMS_MOST}, such as {{{example}}}, "
+            f"not {given!r}"
         )
-    if not config.limits.shares(np.ones(len(config.arms), np.bool_)).least.min() > 0.0:
-        raise InputError(
-            "guardrails need a floor, so that every arm can be judged: give floor=0.05, for example"
-        )
-    guardrails = []
-    for name, guardrail in given.items():
-        sound = checked_guardrail(name_of("a guardrail", name), guardrail)
-        guardrails.append((name, sound._replace(cap=cap_of(sound.cap))))
-    return config._replace(guardrails=tuple(guardrails))
+    floored = config.limits.shares(np.ones(len(config.arms), np.bool_)).least.min() > 0.0
+    streams = []
+    for name, stream in given.items():
+        if name_of("a stream", name) == REWARD:
+            raise InputError(f"every bandit has a stream {REWARD!r}; give this one another name")
+        if not isinstance(stream, Stream):
+            raise InputError(
+                f"streams must be names with their settings, such as {example}, not {name!r}: {stream!r}"
+            )
+        if stream.needs_floor and not floored:
+            raise InputError(
+                f"a {stream.kind} needs a floor, so that every arm can be judged: give floor=0.05, "
+                "for example"
+            )
+        sound = dataclasses.replace(stream, cap=cap_of(stream.cap))
+        streams.append((name, sound.checked(name)))
+    return config._replace(streams=tuple(streams))
 
 
 def _with_about(config: Config, options: Options) -> Config:
@@ -343,11 +355,16 @@ def read_config(written: Mapping[str, Any], policy: Policy | None, name: str) ->
         unit=written.get("unit", ""),
         limits=limits_written(written),
         features=Features.read(written["features"]) if "features" in written else None,
-        guardrails=tuple((name, Guardrail(*rest)) for name, *rest in written.get("guardrails", ())),
+        streams=tuple(_stream_read(**stream) for stream in written.get("streams", ())),
         imported=written.get("imported", 0),
         old_arms=written.get("old_arms", False),
         arm_features=Features.read(written["arm_features"]) if "arm_features" in written else None,
     )
+
+
+def _stream_read(name: str, kind: str, **settings: Any) -> tuple[str, Stream]:
+    """Return a stream of a stored configuration."""
+    return name, STREAM_KINDS[kind](**settings)
 
 
 def limits_written(written: Mapping[str, Any]) -> Limits:
@@ -405,7 +422,7 @@ def _compare(name: str, given: Config, written: Mapping[str, Any], playing: Sequ
             "unit",
             "features",
             "arm_features",
-            "guardrails",
+            "streams",
         )
         if _short(key, wanted) != _short(key, written)
     ]
@@ -432,7 +449,7 @@ def _short(key: str, written: Mapping[str, Any]) -> str:
         return window_text(written["rounds"], written["window"])
     if key == "unit":
         return repr(written.get(key, ""))
-    if key in ("features", "arm_features", "guardrails"):
+    if key in ("features", "arm_features", "streams"):
         return str(written.get(key, "none"))
     return str(written[key])
 

@@ -18,7 +18,7 @@ from accrual.core.number_text import figure
 from accrual.core.reward_model import Observed
 from accrual.live.config import Config
 from accrual.live.contexts import numbers_of
-from accrual.live.watch import REWARD
+from accrual.live.watch import NO_STREAM
 from accrual.store.base import Store, StoredArm
 from accrual.store.events import DecisionRow, Events, Kind
 
@@ -114,10 +114,10 @@ def _fill(log: ClosedLog, first: int, chunks: Iterator[Events]) -> None:
         (new,) = np.nonzero(mine & (events.kind == Kind.DECISION))
         at = place[new]
         log.arm[at], log.propensity[at] = events.arm[new], events.propensity[new]
-        made[at], window[at] = events.at[new], events.age[new]
+        made[at], window[at] = events.at[new], events.window[new]
         (over,) = np.nonzero(mine & (events.kind == Kind.CLOSE))
         shut[place[over]] = events.seq[over]
-        (paid,) = np.nonzero(mine & (events.kind == Kind.PIECE) & (events.arm == REWARD))
+        (paid,) = np.nonzero(mine & (events.kind == Kind.PIECE) & (events.stream == NO_STREAM))
         at = place[paid]
         in_time = (events.age[paid] < window[at]) & (events.at[paid] < made[at] + window[at])
         in_time &= events.seq[paid] < shut[at]

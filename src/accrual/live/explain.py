@@ -53,6 +53,8 @@ class Explanation:
         The probability with which the arm was chosen; None without a floor.
     first : bool
         Whether the arm was chosen because nothing was known about it yet.
+    drawn : bool
+        Whether the arm was drawn at random, because of the floor, in place of the policy's own choice.
     exact : bool
         Whether the state, computed again from the log, gives the same choice.
     context : dict of str to value
@@ -64,6 +66,7 @@ class Explanation:
     at: float
     propensity: float | None
     first: bool
+    drawn: bool
     reasons: list[Reason]
     exact: bool
     context: dict[str, FeatureValue] = field(default_factory=dict)
@@ -134,6 +137,8 @@ def explain(
             )
         )
     turn, exact = not known[row.arm], chosen == row.arm
+    values, playing = ledger.statistics.values, ledger.arms.in_play
+    others = not known[playing].all() or values[row.arm] < values[playing].max()
     context = {} if features is None or contexts is None else features.read_back(contexts[-1].tolist())
     return Explanation(
         id=row.id,
@@ -141,6 +146,7 @@ def explain(
         at=row.at,
         propensity=row.propensity,
         first=turn,
+        drawn=bool(exact and ledger.limits.any and not turn and others),
         reasons=reasons,
         exact=exact,
         context=context,

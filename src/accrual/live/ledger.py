@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
 import operator
-import weakref
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -17,25 +16,29 @@ from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, whole
 from accrual.core.features import Features
 from accrual.core.groups import group_ends
-from accrual.core.jit import machine_code_for, native_tuple, python_function
+from accrual.core.jit import BoundKernel, Recipe, python_function
 from accrual.core.random import ROUND_MOST, SEED_MOST
 from accrual.live.contexts import AboutArms, ContextEncoder, ContextRows
 from accrual.live.kernels import (
+    BATCH,
     CHOOSE,
+    DECIDE,
+    EXAMPLES,
+    FOLD,
     LATE,
+    LEARN,
     LOST,
     NEXT,
+    NO_ROOM,
     OF_ARM,
     RECENT,
     SHUT,
+    TRY,
     USED,
-    Kernels,
     KernelState,
     Rules,
     close,
-    compile_kernels,
-    new_arm_cap,
-    new_arm_window,
+    make_kernel,
     no_trial_pending,
     none_pending,
     with_arms,
@@ -43,9 +46,10 @@ from accrual.live.kernels import (
 )
 from accrual.live.watch import NEVER, Comparison, Watcher, watchers_of
 from accrual.policies.base import Policy, is_numbered, lost_index, no_amended, positive
+from accrual.policies.catalog import policy_text
 from accrual.policies.contexts import params_of
 from accrual.policies.floor import Limits
-from accrual.store.events import Events, Kind
+from accrual.store.events import PACKED, Events, Kind, unpack
 
 NO_ARM = "every arm has retired; add one before deciding"
 
@@ -167,16 +171,32 @@ class Ledger:
         self._judging = True
         self.watched: tuple[Any, ...] = ()  # for each watcher, its arrays
         self._start_watchers()
-        self.kernels = BoundKernels(
-            compile_kernels(
+        self._batch = unpack(bytes(BATCH * PACKED.itemsize))
+        self.kernel = BoundKernel(
+            make_kernel(
                 policy.functions,
                 policy.feedback,
                 policy.contextual,
                 is_numbered(self.statistics.stats),
                 tuple((watcher.see, watcher.in_order) for watcher in self.watchers),
-            )
+            ),
+            *EXAMPLES,
         )
         self._bind()
+
+    def answer_at_once(self, kinds: Sequence[str] = ()) -> None:
+        """Do everything in plain Python, with the same results, until the kernels have been compiled.
+
+        Without this, the first call waits for them. `kinds` are those of the bandit's streams.
+        """
+
+        def recipe() -> Recipe:
+            text = policy_text(self.policy)
+            given = None if text is None else json.dumps([text, self.window, sorted(set(kinds))])
+            return Recipe(self.policy.label, "accrual.live.warm", given)
+
+        self.kernel.answer_at_once(recipe)
+        self.context_encoder.kernel.answer_at_once(recipe)
 
     @property
     def pending(self) -> int:
@@ -244,8 +264,8 @@ class Ledger:
         if not self.arms.in_play:
             raise InputError(NO_ARM)
         self._prepare(n, contexts, made=False)
-        kernels = self.kernels
-        while not kernels.code.choose(kernels.arrays, time, float(step), n, salt):
+        kernel = self.kernel
+        while kernel.run(kernel.arrays, TRY, CHOOSE, n, time, float(step), 0.0, salt) == NO_ROOM:
             self._trial_pending = no_trial_pending(len(self._ends), 2 * len(self._trial_pending.places) + n)
             self._bind()
         arms: list[int] = self._chosen[:n].tolist()
@@ -274,8 +294,19 @@ class Ledger:
             made = int(np.count_nonzero(events.kind == Kind.DECISION))
             if self.context_encoder.encode(made, self.decisions, contexts, made=True):
                 self._bind()
-        done, kernels = 0, self.kernels
-        while (done := kernels.code.extend(kernels.arrays, done, events)) < len(events.kind):
+        for begin in range(0, len(events.kind), BATCH):
+            part = Events._make(column[begin : begin + BATCH] for column in events)
+            for column, values in zip(self._batch, part, strict=True):
+                column[: len(values)] = values
+            self._fold_batch(part, new)
+        if len(events.kind):
+            self.now = float(events.at[-1])
+            self.decisions = int(self.pending_decisions.counts[NEXT])
+
+    def _fold_batch(self, events: Events, about: Iterator[bytes | None]) -> None:
+        """Fold the events of `self._batch`, which are also given."""
+        done, n, kernel = 0, len(events.kind), self.kernel
+        while (done := kernel.run(kernel.arrays, FOLD, done, n, 0.0, 0.0, 0.0, 0)) < n:
             kind = events.kind[done]
             if kind == Kind.DECISION:
                 self.pending_decisions = with_room(self.pending_decisions, 1)
@@ -283,14 +314,11 @@ class Ledger:
                 continue
             self.tick(float(events.at[done]))
             if kind == Kind.ADD_ARM:
-                cap, window = (python_function(get)(events, done) for get in (new_arm_cap, new_arm_window))
-                self.add_arm(float(cap), float(window), next(new, None), int(events.seq[done]))
+                cap, window = float(events.cap[done]), float(events.window[done])
+                self.add_arm(cap, window, next(about, None), int(events.seq[done]))
             elif kind == Kind.RETIRE_ARM:
                 self.retire_arm(int(events.arm[done]))
             done += 1
-        if done:
-            self.now = float(events.at[-1])
-            self.decisions = int(self.pending_decisions.counts[NEXT])
 
     def make_one(self, time: float, salt: int = 0, contexts: ContextRows | None = None) -> int:
         """Make one decision, for a caller that has checked the time; return its arm."""
@@ -298,8 +326,8 @@ class Ledger:
         if (encoder.used or contexts is not None) and encoder.encode(1, self.decisions, contexts, made=True):
             self._bind()
         self.now = time
-        kernels = self.kernels
-        while not kernels.code.advance(kernels.arrays, time, 1, CHOOSE, OF_ARM, salt):
+        kernel = self.kernel
+        while kernel.run(kernel.arrays, DECIDE, CHOOSE, 1, time, OF_ARM, 0.0, salt) == NO_ROOM:
             self.pending_decisions = with_room(self.pending_decisions, 1)
             self._bind()
         arm: int = self._chosen.item(0)
@@ -320,8 +348,8 @@ class Ledger:
         """Make `n` decisions, for a caller that has checked what `decide` checks; return their arms."""
         self._prepare(n, contexts, made=True)
         self.now = time
-        kernels = self.kernels
-        while not kernels.code.advance(kernels.arrays, time, n, arm, own, salt):
+        kernel = self.kernel
+        while kernel.run(kernel.arrays, DECIDE, arm, n, time, own, 0.0, salt) == NO_ROOM:
             self.pending_decisions = with_room(self.pending_decisions, n)
             self._bind()
         arms: list[int] = self._chosen[:n].tolist()
@@ -363,39 +391,13 @@ class Ledger:
         if not age >= 0:
             raise InputError(f"a piece's age must be 0 or more, not {age!r}")
         number = existing_decision(self.decisions, id)
-        kernels = self.kernels
-        return bool(kernels.code.observe(kernels.arrays, number, float(value), float(age)))
-
-    def observe_many(
-        self, ids: npt.ArrayLike, values: npt.ArrayLike, ages: npt.ArrayLike
-    ) -> npt.NDArray[np.bool_]:
-        """Add several pieces, in this order: all of them, or none if one is wrong.
-
-        Returns
-        -------
-        ndarray of bool
-            Whether the policy learns from each.
-        """
-        number = np.ascontiguousarray(ids, np.int64)
-        value = np.ascontiguousarray(values, np.float64)
-        age = np.ascontiguousarray(ages, np.float64)
-        if number.ndim != 1 or not number.shape == value.shape == age.shape:
-            raise InputError("ids, values and ages must be flat and of one length")
-        if not np.isfinite(value).all():
-            raise InputError("the values of pieces must be finite numbers")
-        if not (age >= 0).all():
-            raise InputError("the ages of pieces must be 0 or more")
-        if len(number):
-            existing_decision(self.decisions, int(number.min()))
-            existing_decision(self.decisions, int(number.max()))
-        learned = np.zeros(len(number), np.bool_)
-        self.kernels.code.observe_many(self.kernels.arrays, number, value, age, learned)
-        return learned
+        kernel = self.kernel
+        return bool(kernel.run(kernel.arrays, LEARN, number, 0, 0.0, float(value), float(age), 0))
 
     def tick(self, now: float) -> None:
         """Let time pass: groups finish and windows close, in order of time, then of id."""
         self.now = later(self.now, now)
-        self.kernels.code.advance(self.kernels.arrays, self.now, 0, CHOOSE, OF_ARM, 0)
+        self.kernel.run(self.kernel.arrays, DECIDE, CHOOSE, 0, self.now, OF_ARM, 0.0, 0)
 
     def close_decision(self, id: int, now: float) -> bool:
         """Refuse further pieces of decision `id`; return False if its window was over or it had been closed.
@@ -524,7 +526,7 @@ class Ledger:
             floored=self._floored,
             shares=self.limits.shares(arms.playing),
         )
-        self.kernels.bind(
+        self.kernel.bind(
             KernelState(
                 params=self.params,
                 choosing=choosing,
@@ -539,6 +541,7 @@ class Ledger:
                 above=arms.above,
                 watched=self.watched,
                 recent=arms.recent,
+                batch=self._batch,
                 trial_first_news=np.full(len(arms), np.inf),
                 trial_pending=self._trial_pending,
                 **self.statistics._asdict(),
@@ -773,47 +776,3 @@ def together(arrays: Any) -> tuple[Any, npt.NDArray[np.uint8]]:
         copy[...] = array
         copies.append(copy)
     return type(arrays)(*copies), memory
-
-
-class BoundKernels:
-    """A policy's kernels, bound to the arrays of one ledger.
-
-    Parameters
-    ----------
-    kernels : Kernels
-
-    Attributes
-    ----------
-    compiled : Kernels
-        The kernels for any arrays.
-    code : Kernels
-        The kernels for `arrays`. Once a kernel has been called, it needs no look-up of types.
-    arrays : Any
-        The arrays, in the form that compiled code takes.
-    """
-
-    def __init__(self, kernels: Kernels) -> None:
-        self.compiled = self.code = kernels
-        self.arrays: Any = None
-        self._kind: Any = None  # the numba type of the arrays
-
-    def bind(self, state: KernelState) -> None:
-        """Hand the arrays over; do so again after one of them was replaced."""
-        self.arrays = native_tuple(state)
-        kind = getattr(self.arrays, "_numba_type_", None)
-        if kind is None or kind != self._kind:
-            self._kind = kind
-            # Only kernels that take numbers: machine code does not check the type of an array.
-            own = weakref.ref(self)  # a reference cycle would keep the arrays until garbage collection
-            quick = {name: partial(_first_call, own, name) for name in ("advance", "observe", "choose")}
-            self.code = self.compiled._replace(**quick)
-
-
-def _first_call(own: weakref.ref[BoundKernels], name: str, arrays: Any, *more: Any) -> Any:
-    """Call a kernel for the first time, and keep its machine code for later calls."""
-    kernels = own()
-    assert kernels is not None  # the caller has a reference
-    dispatcher = getattr(kernels.compiled, name)
-    result = dispatcher(arrays, *more)
-    kernels.code = kernels.code._replace(**{name: machine_code_for(dispatcher, arrays)})
-    return result

@@ -15,6 +15,7 @@ from accrual.live.config import NAME_MOST, Config, cap_of, name_of
 from accrual.live.contexts import checked_about, checked_contexts, stored_contexts
 from accrual.live.ledger import VALUE_MOST, Decision
 from accrual.live.log_follower import LogFollower
+from accrual.live.watch import REWARD
 from accrual.store.base import AddArm, CloseDecision, NewPiece, RetireArm, Status
 
 ARMS_MOST = 1_000  # that a bandit can have by adding arms; with more, a state takes seconds
@@ -56,7 +57,7 @@ class RequestChecks:
         self._follower = follower
         self._lock = lock
         self._read_names = read_names
-        self._streams = {name: number for number, (name, _) in enumerate(config.guardrails)}
+        self._streams = {name: number for number, (name, _) in enumerate(config.streams)}
 
     def requests(self, requests: Sequence[BanditRequest]) -> list[BanditRequest]:
         """Check what `Bandit.submit` takes."""
@@ -101,12 +102,12 @@ class RequestChecks:
         key: str | None = None,
         stream: int | None = None,
     ) -> NewPiece:
-        """Check a piece; `stream` is the number of a guardrail, or None for the reward."""
+        """Check a piece; `stream` is the number of a stream, or None for the reward."""
         largest = self._follower.ledger.arms.value_most
         if stream is not None:
             if stream not in self._streams.values():
-                raise InputError(f"there is no guardrail number {stream!r}; there are {len(self._streams)}")
-            largest = VALUE_MOST * self._config.guardrails[stream][1].cap
+                raise InputError(f"there is no stream number {stream!r}; there are {len(self._streams)}")
+            largest = VALUE_MOST * self._config.streams[stream][1].cap
         check_value(value, largest, self._config.allow_negative)
         if age is not None:
             if at is not None:
@@ -124,11 +125,13 @@ class RequestChecks:
         number = decision_number(decision)
         return NewPiece(number, float(value), age, at, key, stream)
 
-    def stream(self, name: str) -> int:
-        """Return the number of a guardrail."""
+    def stream(self, name: str | None) -> int | None:
+        """Return the number of a stream; None for the reward, which may be named or left out."""
+        if name is None or name == REWARD:
+            return None
         number = self._streams.get(name) if isinstance(name, str) else None
         if number is None:
-            raise unknown("stream", str(name), self._streams)
+            raise unknown("stream", str(name), (REWARD, *self._streams))
         return number
 
     def _check_number_of_arms(self, requests: Sequence[BanditRequest]) -> None:

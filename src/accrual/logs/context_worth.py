@@ -10,7 +10,7 @@ from accrual.core.context_value import ContextValue, context_value, parts
 from accrual.core.errors import InputError
 from accrual.core.features import Features
 from accrual.core.reward_model import Observed
-from accrual.logs.estimate import PaidDecisions, complete
+from accrual.logs.estimate import FollowedDecisions, complete
 from accrual.logs.fitted import Personalising
 from accrual.logs.log import Log
 from accrual.logs.read import LogContexts, read_contexts
@@ -20,14 +20,14 @@ _NUMBERS_MOST = 30_000_000  # of contexts or expectations in memory; of more dec
 _DEPENDS = 1e-4  # level of the test whether arms were chosen by context
 
 
-def personalise(log: Log, window: float, groups: int, uniform: bool) -> Personalising:
+def personalise(log: Log, window: float, uniform: bool) -> Personalising:
     """Judge by an opened log whether its best arm depends on the context.
 
     Parameters
     ----------
     log : Log
         Opened with `context`.
-    window, groups
+    window : float
         As fitted.
     uniform : bool
         Whether every arm had the same chance at each decision.
@@ -35,7 +35,7 @@ def personalise(log: Log, window: float, groups: int, uniform: bool) -> Personal
     if uniform and log.has_propensity:
         raise InputError("the log has propensities; leave out --uniform, or the column")
     arms, contexts = log.arms, read_contexts(log)
-    observed, assumed = _observed(log, contexts, window, groups, uniform)
+    observed, assumed = _observed(log, contexts, window, uniform)
     sampled = (
         "" if len(observed.arm) == len(contexts.values) else f" A sample of {len(observed.arm):,} decisions."
     )
@@ -58,14 +58,12 @@ def personalise(log: Log, window: float, groups: int, uniform: bool) -> Personal
     )
 
 
-def _observed(
-    log: Log, contexts: LogContexts, window: float, groups: int, uniform: bool
-) -> tuple[Observed, str]:
+def _observed(log: Log, contexts: LogContexts, window: float, uniform: bool) -> tuple[Observed, str]:
     """Read what each decision was for, chose and paid; and say with which propensities."""
     number, propensity, followed = _columns(
         log, "SELECT arm, propensity, followed FROM decisions ORDER BY decision"
     )
-    decision, age, value = _columns(log, "SELECT decision, age, value FROM pieces")
+    decision, age, value = _columns(log, "SELECT decision, age, value FROM pieces ORDER BY decision")
     arm, count = number.astype(np.int64), len(log.arms)
     if log.has_propensity:
         assumed = "The log's propensities are taken to be right."
@@ -79,11 +77,11 @@ def _observed(
             "often as it shows."
         )
         chance = (np.bincount(arm, minlength=count) / len(arm))[arm]
-    paid = PaidDecisions(
-        arm, 1.0 / chance, np.minimum(followed.astype(np.float64), window),
-        decision.astype(np.int64), age.astype(np.float64), value.astype(np.float64),
+    some = FollowedDecisions(
+        arm, 1.0 / chance, followed.astype(np.float64), followed.astype(np.float64),
+        np.searchsorted(decision, np.arange(len(arm) + 1)), age.astype(np.float64), value.astype(np.float64),
     )  # fmt: skip
-    reward = complete(paid, count, window, groups)
+    reward = complete(some, count, window)
     most = _NUMBERS_MOST // max(contexts.features.width, count)
     rows = np.arange(len(arm))
     if len(arm) > most:

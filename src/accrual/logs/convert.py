@@ -15,6 +15,7 @@ from __future__ import annotations
 import csv
 import gzip
 import math
+import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -59,6 +60,9 @@ _GUESSES: dict[str, tuple[str, ...]] = {
     "time": ("time", "at", "date", "timestamp", "datetime", "invoice_date", "invoicedate", "order_date"),
     "amount": ("amount", "value", "total", "revenue", "price"),
 }
+
+
+_SEVERAL = re.compile(r"(^|[\W_])(quantity|qty|units?|count|items|pieces)($|[\W_])", re.IGNORECASE)
 
 
 def write(folder: Path, decisions: Any, pieces: Any) -> None:
@@ -153,6 +157,13 @@ def _transaction_log(
     columns = assign(source, _GUESSES, roles)
     if lacks := lacking(source, columns, _GUESSES):
         raise InputError(lacks)
+    amount, several = source.names[columns["amount"]], [n for n in source.names if _SEVERAL.search(n)]
+    if "amount" not in roles and several and "price" in amount.lower():
+        raise InputError(
+            f"{source.label}: column {amount!r} may be the price of one, and {several[0]!r} how many were "
+            "bought: give a column with what was paid (--column amount=COLUMN), or say --column "
+            f"amount={amount}"
+        )
     notes = [
         "columns guessed from their names: "
         + ", ".join(

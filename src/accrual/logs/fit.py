@@ -16,11 +16,9 @@ from accrual.core.interval import Interval
 from accrual.logs.context_worth import personalise
 from accrual.logs.estimate import (
     FEW_PAYING,
-    ArmSums,
     ArrivalCurve,
     EvenGrid,
     FinalPass,
-    FinalPassPlan,
     FineGrid,
     GroupEstimate,
     arm_mean,
@@ -33,7 +31,6 @@ from accrual.logs.estimate import (
     longest_followed,
     recommend,
     sample_size,
-    score_pass,
     trace_curve,
     watched,
 )
@@ -108,8 +105,7 @@ def fit_log(
 ) -> Fitted:
     """Estimate how the reward of an opened log arrives.
 
-    Decisions that are still open count in the groups of the window that they have completed, and
-    not as zero in the others.
+    Decisions that are still open count as far as they were followed, and not as zero after that.
 
     Parameters
     ----------
@@ -149,46 +145,44 @@ def fit_log(
     length, parts = cut.window, cut.groups
     closed = _closed(log, length)
     size = sample_size(log)
-    plan = FinalPassPlan(len(log.arms), EvenGrid(length, parts), bins, size, log.least_propensity)
-    final = final_pass(log, plan)
+    final = final_pass(log, EvenGrid(length, parts), bins, fine.largest, size)
     recommended, arrived = recommend(final.course.of(0), bins.edges, fine, ends, cut.recommended)
-    pooled = GroupEstimate(final.sums.together())
+    pooled = final.pooled.of(0)
     if pooled.total <= 0.0:
         _refuse_empty(log, window, length)
-    sums = [final.sums.of(a) for a in range(len(log.arms))]
-    known = {a: GroupEstimate(sums[a]) for a in np.flatnonzero(final.sums.closed >= 2).tolist()}
+    made, closed_by_arm = final.arms.completed.sum(axis=1), final.arms.closed
+    known = {a: final.arms.of(a) for a in np.flatnonzero(closed_by_arm >= 2).tolist()}
     if len(known) < 2:
         raise InputError(
             "fewer than two arms have two decisions that were followed for the whole window of "
             f"{show_length(length, log.timestamps)}; give a shorter window or a longer log"
         )
     caps = _caps(log, final, cap)
-    group_means = final.weights.estimate()
-    powers = score_pass(log, plan, group_means, fine.largest)
+    values = final.arms.means
     means: list[Interval | None] = [None] * len(log.arms)
     for a, estimate in known.items():
-        value, given_cap = float(group_means.mean[a].sum()), caps[a].given
-        plain = log.least_propensity is None and sums[a].seen[-1] == sums[a].completed.sum()
+        value, given_cap = float(values[a]), caps[a].given
+        plain = log.least_propensity is None and closed_by_arm[a] == made[a]
         means[a] = (
             _never_paid(estimate, pooled, given_cap) if value == 0.0 and not log.signed
-            else arm_mean(value, powers.of(a), given_cap or np.inf, log.signed, bool(plain))
+            else arm_mean(value, final.arms.scores(a), given_cap or np.inf, log.signed, bool(plain))
         )  # fmt: skip
     samples = draw_samples(log, final.closed, length, [m.value if m else None for m in means], size)
     arms = [
         Arm(
             name=name,
-            decisions=int(one.completed.sum()),
-            closed=int(one.seen[-1]),
+            decisions=int(made[a]),
+            closed=int(closed_by_arm[a]),
             mean=mean,
             cap=caps[a] if mean else None,
             spread=_shares(known[a], log.signed) if a in known and known[a].total > 0.0 else None,
             sample=samples[a],
         )
-        for a, (name, one, mean) in enumerate(zip(log.arms, sums, means, strict=True))
+        for a, (name, mean) in enumerate(zip(log.arms, means, strict=True))
     ]
     contexts = None
     if log.contexts:
-        contexts = personalise(log, length, parts, uniform)
+        contexts = personalise(log, length, uniform)
         log.odd += context_oddities(log)
     return Fitted(
         unit="seconds" if log.timestamps else "the log's own",
@@ -196,14 +190,14 @@ def fit_log(
         groups=parts,
         rate=log.rate,
         open=log.counts.decisions - closed,
-        late=final.late,
+        late=final.arms.late,
         log=log.describe(),
         spread=_shares(pooled, log.signed),
         arrived={"ages": tuple(bins.edges.tolist())}
         | {name: tuple(row.tolist()) for name, row in zip(("value", "low", "high"), arrived, strict=True)},
         recommended=recommended,
-        findings=(arms_differ_in_speed(list(known.values())), groups_depend(sums)),
-        cautions=tuple(_cautions(log, arms, final.weights.paying, uniform)),
+        findings=(arms_differ_in_speed(list(known.values())), groups_depend(list(known.values()))),
+        cautions=tuple(_cautions(log, arms, final.arms.paying, uniform)),
         warnings=(*filter(None, [cut.note]), *_warnings(log, arms, pooled, known)),
         arms=tuple(arms),
         contexts=contexts,
@@ -266,11 +260,11 @@ def _caps(log: Log, found: FinalPass, cap: float | Mapping[str, float] | None) -
     for name in own:
         if name not in log.arms:
             raise unknown("arm", name, log.arms)
-    usual = float(max(found.largest.max(), 1e-300))
+    usual = float(max(found.arms.largest.max(), 1e-300))
     caps = []
     for a, name in enumerate(log.arms):
         _, totals, _ = found.closed.of(a)
-        seen = max(float(found.largest[a]), 0.0)
+        seen = max(float(found.arms.largest[a]), 0.0)
         quantile = float(np.quantile(totals, _QUANTILE)) if len(totals) else 0.0
         given = float(own[name]) if name in own else None
         if given is not None and not seen * (1.0 - 1e-9) <= given < np.inf:
@@ -318,7 +312,8 @@ def _warnings(log: Log, arms: list[Arm], pooled: GroupEstimate, known: dict[int,
     if log.least_propensity is not None:
         warnings.append(
             "propensities differ within arms: the arms' means are weighted by 1 over their square roots, so "
-            "that an arm chosen less often after bad luck is not put too low; the spread is not weighted"
+            "that an arm chosen less often after bad luck is not put too low; the spread of all arms "
+            "together is not weighted"
         )
     unknown_arms = [arm.name for arm in arms if arm.mean is None]
     if unknown_arms:
@@ -380,33 +375,25 @@ def _welch(means: Floats, variances: Floats, freedoms: Floats) -> tuple[float | 
     return statistic, float(special.fdtrc(k - 1, second, statistic))
 
 
-def groups_depend(sums: Sequence[ArmSums]) -> Finding:
+def groups_depend(estimates: Sequence[GroupEstimate]) -> Finding:
     """Make a z test of the average correlation between two groups of a decision, within arms.
 
-    If the groups of a decision are independent, all pairings of what was paid in one group with
-    what was paid in another are equally likely. Over them a correlation of n pairs has mean 0 and
-    variance 1 / (n - 1) exactly, and different correlations are uncorrelated, whatever the rewards.
+    If the groups of a decision are independent, what a decision moves the mean of one group by says nothing
+    about what it moves another by. Then the correlation of the two, over n decisions that were followed in
+    both, has mean 0 and a variance of about 1 / n, and different correlations are uncorrelated.
     """
     score, pairs = 0.0, 0
-    for one in sums:
-        score_, pairs_ = _correlations(one)
-        score, pairs = score + score_, pairs + pairs_
+    for one in estimates:
+        varied, error = np.diag(one.covariance), one.group_means**2 / np.maximum(one.seen, 1.0)
+        with np.errstate(all="ignore"):
+            # More decisions were followed in the first group: only those in both say anything.
+            correlation = one.covariance / np.sqrt(np.outer(varied, varied)) * np.sqrt(one.seen)[:, None]
+        steady = (varied > 1e-9 * error) & (one.seen >= 4)
+        usable = np.triu(np.outer(steady, steady) & np.isfinite(correlation), 1)
+        score, pairs = score + float(correlation[usable].sum()), pairs + int(usable.sum())
     statistic = score / math.sqrt(pairs) if pairs else None
     p = math.erfc(abs(statistic) / math.sqrt(2.0)) if statistic is not None else None
     return Finding(
         "Do groups depend on each other?", "z test of the average correlation between groups",
         statistic, p, p is not None and p < LEVEL,
     )  # fmt: skip
-
-
-def _correlations(sums: ArmSums) -> tuple[float, int]:
-    """Return the sum of sqrt(n - 1) r over pairs of groups, and the number of pairs."""
-    seen, paid, square = sums.seen, sums.paid, sums.square
-    with np.errstate(all="ignore"):
-        varied = square - paid**2 / seen  # of group g, among those that have completed h
-        together = sums.product - paid * (np.diag(paid) / seen)
-        correlation = together / np.sqrt(varied * np.diag(varied))
-        steady = varied > 1e-9 * square
-        usable = np.triu(steady & np.diag(steady) & (seen >= 4) & np.isfinite(correlation), 1)
-        scores = np.where(usable, np.sqrt(seen - 1.0) * correlation, 0.0)
-    return float(scores.sum()), int(usable.sum())

@@ -384,6 +384,29 @@ def top_lines(fitted: Fitted) -> list[str]:
     ]
 
 
+def reading_lines(fitted: Fitted) -> list[str]:
+    """Say what was read, guessed and assumed, and what was left out and why, a line each."""
+    log = fitted.log
+    left_out = {
+        "pieces without a decision": log["orphans"],
+        f"repeated pieces ({log['conflicts']:,} of them contradicting the first)": log["repeats"],
+        "rows of decisions that are copies of another": log.get("copies", 0),
+        "decisions and pieces after the end": log["after_end"],
+        **{f"rows whose {why}": count for why, count in log.get("rejected", {}).items()},
+        "pieces later than the window": fitted.late,
+    }
+    return [
+        f"{log['decisions']:,} decisions and {log['pieces']:,} pieces from {log['first']} to {log['end']}",
+        *log["notes"],
+        *(f"left out, {what}: {count:,}" for what, count in left_out.items() if count),
+    ]
+
+
+def with_reading(fitted: Fitted, lines: Sequence[str]) -> list[str]:
+    """Put what to be careful with and what is odd before `lines`, and how the log was read after them."""
+    return [*top_lines(fitted), *lines, "", *reading_lines(fitted)]
+
+
 def conclusions(fitted: Fitted) -> list[str]:
     """Say how rewards arrive, how long to wait, which arm pays best, and what to do next."""
     return [
@@ -397,23 +420,11 @@ def conclusions(fitted: Fitted) -> list[str]:
 
 def grounds(fitted: Fitted) -> list[str]:
     """Say what was read, guessed, left out and tested."""
-    log = fitted.log
-    lines = [
-        f"{log['decisions']:,} decisions and {log['pieces']:,} pieces from {log['first']} to {log['end']}"
-    ]
-    lines += log["notes"]
-    left_out = {
-        "pieces without a decision": log["orphans"],
-        f"repeated pieces ({log['conflicts']:,} of them contradicting the first)": log["repeats"],
-        "decisions and pieces after the end": log["after_end"],
-        "rows that cannot be read": log.get("bad_rows", 0),
-        "pieces later than the window": fitted.late,
-    }
-    lines += [f"left out, {what}: {count:,}" for what, count in left_out.items() if count]
+    log, lines = fitted.log, reading_lines(fitted)
     share = 100 * fitted.open / max(log["decisions"], 1)
     lines.append(
         f"window {time(fitted, fitted.window)} in {fitted.groups} groups: {fitted.open:,} decisions "
-        f"({share:.1f} %) were still open at the end; they count in the groups that they completed"
+        f"({share:.1f} %) were still open at the end; they count as far as they were followed"
     )
     if log.get("unfollowed"):
         lines.append(f"decisions that were followed for no time at all: {log['unfollowed']:,}")
@@ -567,14 +578,16 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, np.ndarray):
-        value = value.tolist()
+        return [_digits(one) if type(one) is float else one for one in value.tolist()]
     if isinstance(value, (list, tuple)):
         return [_plain(one) for one in value]
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, float):
-        return int(value) if value.is_integer() and abs(value) < 1e15 else float(f"{value:.10g}")
-    return value
+    return _digits(value) if isinstance(value, float) else value
+
+
+def _digits(value: float) -> float:
+    return int(value) if value.is_integer() and abs(value) < 1e15 else float(f"{value:.10g}")
 
 
 def _lines(value: Any, indent: str) -> str:

@@ -48,7 +48,8 @@ class Counts:
     after_end: int = 0  # decisions and pieces at or after a given end; left out
     # Decisions that were followed for no time at all; they count as decisions and tell nothing.
     unfollowed: int = 0
-    bad_rows: int = 0  # rows that could not be read; left out
+    copies: int = 0  # rows of decisions that are the same as another in all that is read; left out
+    bad_rows: int = 0  # rows that could not be used; left out, and counted by reason in `Log.rejected`
 
 
 class Log:
@@ -60,8 +61,7 @@ class Log:
       in the order of time, `arm` is an index into `arms`, `followed` is how long the log has seen the
       decision: until its end, or until the decision's own window was over. `propensity` and
       `own_window` are NULL where the log has none. Contexts are further columns, as text: see `contexts`.
-    - ``pieces(decision, age, value)``, in the order of decisions, each decision's pieces by age where
-      they have no key.
+    - ``pieces(decision, age, value)``, in the order of decisions.
 
     """
 
@@ -77,6 +77,8 @@ class Log:
         self.resolution = 0.0  # what all times are multiples of, such as a day; 0 where that is not known
         self.columns: dict[str, str] = {}  # role to column name
         self.counts = Counts()
+        self.rejected: dict[str, int] = {}  # rows that were left out, by reason
+        self.dates = False  # whether decisions' times are dates without a time of day
         self.notes: list[str] = []  # what was guessed or assumed
         self.odd: list[str] = []  # what is odd about the log, and what to do about it
         self.has_propensity = self.has_window = False
@@ -88,6 +90,7 @@ class Log:
         self.rate = 0.0  # decisions per unit of time, from the first to the last
         self.largest_value = 0.0  # of the pieces, in size
         self.longest_window: float | None = None
+        self.blocks: list[Any] = []  # of decisions and pieces, where all of them are kept in memory
         self._folder = folder
         duckdb = need("duckdb", "fit")
         need("pyarrow", "fit")
@@ -166,6 +169,7 @@ class Log:
         """Describe the log in plain values, for `problem.json`."""
         return {
             **asdict(self.counts),
+            "rejected": dict(self.rejected),
             "first": self.moment(self.first),
             "end": self.moment(self.end),
             "unit": "seconds" if self.timestamps else "the log's own",

@@ -15,6 +15,7 @@ from scipy import special
 from accrual.core.arrays import Ints
 from accrual.core.durations import UNITS
 from accrual.core.errors import InputError
+from accrual.logs.estimate import survey
 from accrual.logs.log import Log
 from accrual.logs.read import (
     DECISION_GUESSES,
@@ -40,6 +41,8 @@ from accrual.logs.read import (
 
 _CHANGED = 1e-4  # level of the test whether the arms' shares of the decisions changed over time
 _EXPECTED_LEAST = 5.0
+_PAST = 4e-9  # of a length of time: what lies so far after its end is still at its end, but for rounding
+_ENDED = 0.5  # of the decisions that paid
 
 
 def open_log(
@@ -95,7 +98,7 @@ def open_log(
     >>> decisions = pd.DataFrame({"id": [1, 2, 3], "arm": ["a", "b", "a"], "at": [0, 1, 2]})
     >>> pieces = pd.DataFrame({"decision": [1, 1, 3], "value": [0.5, 0.25, 1.0], "at": [0, 3, 4]})
     >>> with open_log(decisions, pieces) as log:
-    ...     log.query("SELECT decision, age, value FROM pieces")
+    ...     log.query("SELECT decision, age, value FROM pieces ORDER BY ALL")
     [(0, 0.0, 0.5), (0, 3.0, 0.25), (2, 2.0, 1.0)]
     """
     reading = Reading.made(columns, options)
@@ -107,9 +110,10 @@ def open_log(
             log.query(f"SET TimeZone = {quoted(reading.timezone)}")
         tables = _find(log, Path(folder.name), decisions, pieces, reading)
         load_decisions(log, tables, reading)
-        facts = load_pieces(log, tables, reading)
+        end = None if reading.end is None else _given_end(log, reading.end)
+        facts = load_pieces(log, tables, reading, end)
         _check_contents(log, tables, facts)
-        _describe(log, facts, reading)
+        _describe(log, facts, end)
     except BaseException:
         log.close()
         raise
@@ -207,23 +211,22 @@ def _check_contents(log: Log, tables: Tables, facts: OddityFacts) -> None:
     raise InputError(f"{where} has no id that is a decision's; {why}")
 
 
-def _describe(log: Log, facts: OddityFacts, reading: Reading) -> None:
+def _describe(log: Log, facts: OddityFacts, given_end: float | None) -> None:
     """Cut a log at its end, make its views, and note what is known about it."""
     unit, counts = log.unit, log.counts
     first, last = log.query("SELECT min(tick), max(tick) FROM decided")[0]
-    last_piece, facts.longest_age = log.query(
-        f"SELECT max(tick + age * {unit}), max(age) FROM paid JOIN decided ON paid.decision = decided.rowid"
-    )[0]
-    facts.last_decision, facts.last_piece = last / unit, last_piece / unit
     log.resolution = _resolution(log)
-    if reading.end is None:
+    if given_end is None:
         log.notes.append("no end is given: the log is taken to be complete up to its last time")
-        end = max(last, last_piece) + log.resolution * unit
+        paid = f"SELECT max(tick + age * {unit}) FROM paid JOIN decided ON paid.decision = decided.rowid"
+        end = max(last, log.query(paid)[0][0])
+        end, through = end + log.resolution * unit, end + max(log.resolution * unit, _PAST * (end - first))
     else:
-        end = _given_end(log, reading.end)
-        counts.after_end = _cut(log, end)
+        end = through = given_end
+        counts.after_end += log.query("DELETE FROM decided WHERE tick >= $1", [end])[0][0]
     log.first, log.end = first / unit, end / unit
-    _make_views(log, end)
+    _include_ends(log)
+    _make_views(log, through)
     counts.decisions, latest, longest = log.query("SELECT count(*), max(tick), max(own_window) FROM decided")[
         0
     ]
@@ -247,7 +250,37 @@ def _describe(log: Log, facts: OddityFacts, reading: Reading) -> None:
         halves[arm], smallest[arm], largest[arm] = (early, late), low, high
     log.least_propensity = float(smallest.min()) if (largest > smallest).any() else None
     log.shares_changed = _changed(halves)
-    log.odd = oddities(log, facts)
+    found = survey(log)
+    facts.payers, facts.longest_age = found.payers, found.longest
+    if "key" not in log.columns:
+        counts.identical = found.identical
+    facts.last_decision, facts.last_piece = last / unit, found.last / unit
+    log.odd += oddities(log, facts)
+
+
+def _include_ends(log: Log) -> None:
+    """Follow decisions through the end of their own windows, where pieces were recorded at that very age.
+
+    A log may stop following a decision because of a piece: at the event, as clinical logs do.
+    """
+    if not log.has_window:
+        return
+    at_end, after, payers, ended = log.query(
+        "SELECT count(*) FILTER (age = own_window), count(*) FILTER (age > own_window), "
+        "count(DISTINCT decision), count(DISTINCT decision) FILTER (age = own_window) "
+        "FROM paid JOIN decided ON paid.decision = decided.rowid WHERE own_window > 0"
+    )[0]
+    if at_end <= after:
+        return
+    longer = f"own_window + {log.resolution}" if log.resolution else f"own_window * {1.0 + _PAST}"
+    log.query(f"UPDATE decided SET own_window = {longer} WHERE own_window > 0")
+    log.notes.append(f"{at_end:,} pieces come exactly when their decision's own window ends; they count")
+    if ended > _ENDED * payers:
+        log.odd.append(
+            f"the follow-up of {ended:,} of the {payers:,} decisions that paid ends at a piece: if nothing "
+            "can come after it, as after a death, the means below are too high, because they count what "
+            "others would still have paid"
+        )
 
 
 def _make_views(log: Log, end: float) -> None:
@@ -293,16 +326,3 @@ def _given_end(log: Log, given: float | str) -> float:
         needed = "a timestamp such as 2024-05-01 12:30:00" if log.timestamps else "a number"
         raise InputError(f"end must be {needed}, as the log's times are, not {str(given)!r}")
     return tick
-
-
-def _cut(log: Log, end: float) -> int:
-    """Leave out decisions and pieces at or after `end`, and return how many."""
-    before = log.query("SELECT (SELECT count(*) FROM decided) + (SELECT count(*) FROM paid)")[0][0]
-    log.query(
-        f"DELETE FROM paid WHERE rowid IN (SELECT paid.rowid FROM paid JOIN decided "
-        f"ON paid.decision = decided.rowid WHERE decided.tick + age * {log.unit} >= $1)",
-        [end],
-    )
-    log.query("DELETE FROM decided WHERE tick >= $1", [end])
-    after = log.query("SELECT (SELECT count(*) FROM decided) + (SELECT count(*) FROM paid)")[0][0]
-    return int(before - after)

@@ -21,7 +21,7 @@ from accrual.live.archive import archive, delete, erase_due, restore
 from accrual.live.bandit import Bandit, staleness_of
 from accrual.live.clock import SteadyClock
 from accrual.live.commit import BanditRequest, Call, Decide
-from accrual.live.config import Options, arm_read, given_config, limits_written, stored_config
+from accrual.live.config import Options, given_config, limits_written, stored_config
 from accrual.live.context_worth import ContextWorth
 from accrual.live.state import BanditState
 from accrual.live.watch import GUARDRAIL_OUTCOMES, VERDICT_OUTCOMES, Verdict
@@ -41,7 +41,6 @@ from accrual.store.base import (
     StoreError,
 )
 from accrual.store.events import DecisionRow, Events, Kind
-from accrual.store.memory import MemoryStore
 
 _T = TypeVar("_T")
 _PROBE = 2.0  # seconds between two tests of whether the store can be written
@@ -288,7 +287,7 @@ class BanditPool:
         why = self.failures.get(name)
         if why is not None:  # `open_all` tries again; a request must not fold a whole log for nothing
             raise Refusal("not-served", why)
-        async with self._opening:  # one at a time: the first may compile what the others use
+        async with self._opening:  # each is opened once
             if name not in self._open:
                 await self._open_one(name)
         return self._open[name]
@@ -298,8 +297,6 @@ class BanditPool:
         if ARCHIVED in row.config:
             raise Refusal("archived", f"the bandit {name!r} is archived; restore it to use it again")
         try:
-            # Compile first: for a while, compiling keeps what it was called with in memory.
-            await self.read(lambda: _warm(_like(row)))
             options = self._options.get(name, Options())
             self._add(row, await self.read(lambda: Bandit.open(self._store, name, **options)))
         except StoreError as error:
@@ -370,7 +367,7 @@ class BanditPool:
             try:
                 if not exists:  # what cannot be served is not stored
                     plain = {key: value for key, value in settings.items() if key != "prior"}
-                    await self.read(lambda: _warm(Bandit(arms, window, name=name, **plain)))
+                    await self.read(lambda: _try_out(Bandit(arms, window, name=name, **plain)))
                     await self.read(lambda: _created(self._store, name, arms, window, settings))
                     if "clock" in settings:
                         self._options[name] = Options(clock=settings["clock"])
@@ -544,18 +541,10 @@ def _created(
     _check_same(store, name, arms, window, settings)
 
 
-def _like(row: BanditRow) -> Bandit:
-    """Make a bandit in memory with the configuration of one in the store."""
-    store = MemoryStore()
-    config = dict(row.config) | {"imported": 0}
-    store.create(row.name, config, [arm_read(arm) for arm in row.config["arms"]], row.rounds, 0.0)
-    return Bandit.open(store, row.name)
+def _try_out(like: Bandit) -> None:
+    """Do what a bandit's requests will do, with an equal bandit in memory.
 
-
-def _warm(like: Bandit) -> None:
-    """Compile what a bandit's requests will run, with an equal bandit in memory. It takes seconds.
-
-    What fails here would fail for the bandit's own requests.
+    What fails here would fail for the bandit's own requests. What is not compiled yet begins to be.
     """
     like.submit([Decide(2)])
     like.submit([NewPiece(0, 0.5, 0.0), NewPiece(1, 0.5, 0.0)])

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from msgspec import Raw
+from msgspec import Raw, convert, structs
 
 from accrual.core.errors import InputError
 from accrual.core.features import Features
@@ -17,7 +17,7 @@ from accrual.live.config import window_of
 from accrual.live.context_worth import ContextWorth
 from accrual.live.explain import Explanation
 from accrual.live.state import BanditState
-from accrual.live.watch import REWARD, Guardrail
+from accrual.live.watch import NO_STREAM, STREAM_KINDS, Stream
 from accrual.service.bandit_pool import BanditPool, ServedBandit
 from accrual.service.messages import (
     BanditIn,
@@ -29,7 +29,6 @@ from accrual.service.messages import (
     EventOut,
     EventPageOut,
     ExportQuery,
-    GuardrailIn,
     HistoryOut,
     NewArmIn,
     NoBody,
@@ -37,6 +36,7 @@ from accrual.service.messages import (
     RecentOut,
     RecentQuery,
     RetireIn,
+    StreamIn,
 )
 from accrual.service.operations import Call, Operation, decision_id
 from accrual.service.refusals import Refusal
@@ -48,12 +48,12 @@ from accrual.store.base import (
     CloseDecision,
     RetireArm,
     Status,
+    stream_names,
 )
-from accrual.store.events import Events, Kind, event_column
+from accrual.store.events import Events, Kind
 
 _KINDS = {kind.value: kind.name.lower() for kind in Kind}
 _AT = "/v1/bandits/{bandit}"
-_STREAM = event_column(Kind.PIECE, "stream")
 _PARTS = 40  # of a log, for the history of shares
 _PART_EVENTS = 1_000  # events of a part, if the log is too long to be read whole
 _PART_DECISIONS = 100  # the least decisions of a part, if there are that many
@@ -109,7 +109,7 @@ class BanditRoutes:
                     "allow_negative": given.allow_negative, "unit": given.unit,
                     "floor": given.floor, "shares": given.shares, "features": _kinds(given.features),
                     "arm_features": _kinds(given.arm_features, "arm_features: "), "about": _about(given),
-                    "guardrails": _guardrails(given), "prior": given.prior}  # fmt: skip
+                    "streams": _streams(given), "prior": given.prior}  # fmt: skip
         chosen = {name: value for name, value in settings.items() if value is not None}
         arms = {arm.name: arm.cap for arm in given.arms}
         served, new = await self._bandits.create(given.name, arms, given.window, chosen)
@@ -232,22 +232,20 @@ def _about(given: BanditIn) -> dict[str, dict[str, Any]] | None:
     return {arm.name: arm.about for arm in given.arms if arm.about is not None} or None
 
 
-def _guardrails(given: BanditIn) -> dict[str, Guardrail] | None:
-    rails = {
-        name: Guardrail(cap=rail.cap, margin=rail.margin, action=rail.action)
-        for name, rail in given.guardrails.items()
+def _streams(given: BanditIn) -> dict[str, Stream] | None:
+    streams = {
+        name: STREAM_KINDS[str(stream.__struct_config__.tag)](**structs.asdict(stream))
+        for name, stream in given.streams.items()
     }
-    return rails or None
+    return streams or None
 
 
 def _bandit(row: BanditRow) -> BanditInfoOut:
     names = [arm[0] for arm in row.config["arms"]]
     fields = {key: value for key, value in row.config.items() if key in BanditInfoOut.__struct_fields__}
-    guardrails = {
-        name: GuardrailIn(cap=cap, margin=margin, action=action)
-        for name, cap, margin, action in row.config.get("guardrails", ())
-    }
-    return BanditInfoOut(**fields | {"name": row.name, "arms": names, "guardrails": guardrails})
+    declared = [dict(stream) for stream in row.config.get("streams", ())]
+    streams = {stream.pop("name"): convert(stream, StreamIn) for stream in declared}
+    return BanditInfoOut(**fields | {"name": row.name, "arms": names, "streams": streams})
 
 
 def _share_history(served: ServedBandit) -> HistoryOut:
@@ -311,7 +309,7 @@ def _explained(bandit: Bandit, id_: int) -> Explanation:
 def _events(served: ServedBandit, events: Events, after: int, limit: int) -> EventPageOut:
     served.learn_arms()
     contexts = served.contexts(events)
-    streams = [name for name, *_ in served.config.get("guardrails", ())]
+    streams = stream_names(served.config)
     rows = []
     for values in zip(*(column.tolist() for column in events), strict=True):
         event: dict[str, Any] = dict(zip(events._fields, values, strict=True))
@@ -323,18 +321,18 @@ def _events(served: ServedBandit, events: Events, after: int, limit: int) -> Eve
                 row["imported"] = True
         if kind == Kind.PIECE:
             row |= {"value": event["value"], "age": event["age"]}
-            if event[_STREAM] != REWARD:
-                row["stream"] = streams[event[_STREAM]]
+            if event["stream"] != NO_STREAM:
+                row["stream"] = streams[event["stream"]]
         elif kind != Kind.CLOSE:
             row["arm"] = served.arm_name(event["arm"])
         if kind == Kind.DECISION:
-            row["window"] = event["age"]
+            row["window"] = event["window"]
             if event["propensity"]:
                 row["propensity"] = event["propensity"]
             if contexts:
                 row["context"] = contexts[event["decision"]]
         elif kind == Kind.ADD_ARM:
-            row |= {"cap": event["value"], "window": event["age"]}
+            row |= {"cap": event["cap"], "window": event["window"]}
             about = served.about(event["arm"])
             if about is not None:
                 row["about"] = about

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from accrual.core.features import FEATURES_MOST, FeatureValue
-from accrual.live.watch import GUARDRAILS_MOST
+from accrual.live.watch import STREAMS_MOST
 
 BANDIT = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 NAME_MOST = 200
@@ -117,8 +117,8 @@ class ArmIn(Struct, forbid_unknown_fields=True):
         _check_name(self.name)
 
 
-class GuardrailIn(Struct, forbid_unknown_fields=True):
-    """A second stream of pieces where less is better, such as refunds."""
+class GuardrailIn(Struct, forbid_unknown_fields=True, tag_field="kind", tag="guardrail"):
+    """A stream of pieces where less is better, such as refunds. It needs a floor."""
 
     cap: Annotated[
         float, Meta(ge=1e-12, le=1e12, description="The greatest total of the stream for one decision.")
@@ -133,12 +133,12 @@ class GuardrailIn(Struct, forbid_unknown_fields=True):
     ] = "flag"
 
 
-GuardrailsIn = Annotated[
-    dict[Annotated[str, Meta(min_length=1, max_length=NAME_MOST)], GuardrailIn],
+StreamIn = GuardrailIn  # the kinds of streams beside the reward, with their names in `STREAM_KINDS`
+StreamsIn = Annotated[
+    dict[Annotated[str, Meta(min_length=1, max_length=NAME_MOST)], StreamIn],
     Meta(
-        max_length=GUARDRAILS_MOST,
-        description="Other streams of pieces, by name, in which no arm may have much more than another. "
-        "Guardrails need a floor.",
+        max_length=STREAMS_MOST,
+        description="Streams of pieces beside the reward, by name. The policy does not learn from them.",
     ),
 ]
 PriorIn = Annotated[
@@ -215,7 +215,7 @@ class BanditIn(Struct, forbid_unknown_fields=True):
     ] = {}
     features: FeaturesIn | None = None
     arm_features: ArmFeaturesIn | None = None
-    guardrails: GuardrailsIn = {}
+    streams: StreamsIn = {}
     prior: PriorIn | None = None
 
     def __post_init__(self) -> None:
@@ -223,8 +223,8 @@ class BanditIn(Struct, forbid_unknown_fields=True):
             raise ValueError("the name of a bandit must not end in a newline")
         if len({arm.name for arm in self.arms}) < len(self.arms):
             raise ValueError("arms must have different names")
-        for name in self.guardrails:
-            _check_name(name, "a guardrail")
+        for name in self.streams:
+            _check_name(name, "a stream")
 
 
 class BanditInfoOut(Struct):
@@ -242,7 +242,7 @@ class BanditInfoOut(Struct):
     floor: Annotated[float, says("The share of decisions whose arm is drawn at random.")] = 0.0
     features: FeaturesIn | None = None
     arm_features: ArmFeaturesIn | None = None
-    guardrails: GuardrailsIn = {}
+    streams: StreamsIn = {}
     imported: Annotated[
         int, says("How many decisions come from an old log. Their ids are below this number.")
     ] = 0
@@ -374,7 +374,7 @@ class RecentOut(Struct):
 
 
 class PieceIn(Struct, forbid_unknown_fields=True, gc=False):  # its fields are the arguments of Bandit.piece
-    """A piece of a decision's reward, or of a guardrail."""
+    """A piece of a decision's reward, or of another stream."""
 
     decision: Annotated[int, Meta(description="The decision's id.", extra_json_schema={"minimum": 0})]
     value: float
@@ -382,7 +382,7 @@ class PieceIn(Struct, forbid_unknown_fields=True, gc=False):  # its fields are t
     at: Annotated[float, says("When it was paid, instead of `age`.")] | None = None
     key: KeyText | None = None
     stream: (
-        Annotated[str, says("The guardrail to which the piece belongs. The default is the reward.")] | None
+        Annotated[str, says("The stream to which the piece belongs. The default is the reward.")] | None
     ) = None
 
 
@@ -426,7 +426,7 @@ class EventOut(Struct, omit_defaults=True):
     arm: str | UnsetType = UNSET
     value: float | UnsetType = UNSET
     age: float | UnsetType = UNSET
-    stream: Annotated[str, says("The guardrail to which a piece belongs.")] | UnsetType = UNSET
+    stream: Annotated[str, says("The stream of a piece, if it is not the reward.")] | UnsetType = UNSET
     window: float | UnsetType = UNSET
     propensity: float | UnsetType = UNSET
     cap: float | UnsetType = UNSET

@@ -36,16 +36,18 @@ _POSTGRES = re.compile(
     r"(/[^?#@]*)?"
     r"(\?[^=&#@]+=[^&#]*(&[^=&#@]+=[^&#]*)*)?)"
 )
+_NO_CHARACTER = re.compile(r"%(?!(?!00)[0-9A-Fa-f]{2})")  # libpq's complaint would show the password
 _SECRET = re.compile(r"(?i)((?:^|[?&])[^=&]*pass[^=&]*=)[^&]*")
 
 
 def _postgres_address(url: str) -> Address:
     """Return the address, unless it can be read in two ways: then a part of a password might be shown."""
     parts = _POSTGRES.fullmatch(url)
-    if not parts:
+    if not parts or _NO_CHARACTER.search(url):
         raise InputError(
             f"{_without_secrets(url)} cannot be read: write postgresql://USER:PASSWORD@HOST:PORT/NAME, and "
-            "in a name or password %40 for @, %2F for /, %3F for ?, %23 for #, %5B for [, %5D for ]"
+            "in a name or password %25 for %, %40 for @, %2F for /, %3F for ?, %23 for #, "
+            "%5B for [, %5D for ]"
         )
     who = "" if parts["user"] is None else f"{parts['user']}@"
     return Address("postgresql", url, parts["scheme"] + who + _SECRET.sub(r"\1...", parts["rest"]))

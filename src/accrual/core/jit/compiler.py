@@ -42,8 +42,10 @@ _INNER: dict[str, Any] = {**_OPTIONS, "_nrt": False}
 def njit(function: F) -> F:
     """Compile `function` on first use, for calls from any kernel.
 
-    The function is inlined. Otherwise the compiler may call a function of middling size, and pass a
-    policy's statistics array by array; for the Age policies that took longer than the work itself.
+    The function is inlined, unless its tuples are native. Otherwise the compiler may call a function of
+    middling size, and pass a policy's statistics array by array; for the Age policies that took longer than
+    the work itself. A native tuple is one address: there a call costs nothing, and inlining everything
+    makes compiling take twice as long.
 
     Examples
     --------
@@ -84,6 +86,11 @@ def kernel(function: F) -> F:
     return dispatcher  # type: ignore[no-any-return]
 
 
+def parts_run_in_plain_python() -> bool:
+    """Return whether a kernel's `py_func` is plain Python throughout: not where numba has other internals."""
+    return numba_internals is not None
+
+
 def machine_code(dispatcher: Any) -> Any:
     """Return the machine code of a kernel that has just been called, for more calls with the same types.
 
@@ -94,15 +101,16 @@ def machine_code(dispatcher: Any) -> Any:
     return _first_code(dispatcher) if len(getattr(dispatcher, "overloads", ())) == 1 else dispatcher
 
 
-def machine_code_for(dispatcher: Any, native: Any) -> Any:
-    """Return the machine code of a kernel whose first argument is `native`, and that has just been called.
+def is_on_disk(kernel: Any, signature: tuple[Any, ...]) -> bool:
+    """Return whether the disk has a kernel's machine code for arguments of these numba types."""
+    return signature in kernel.overloads or getattr(kernel._cache, "has", _nothing)(
+        signature, kernel.targetctx
+    )
 
-    `native` comes from `accrual.core.jit.native_tuples`. The kernel may have been compiled for native
-    tuples of other types too; only the code for this type may be called with it.
-    """
-    kind = getattr(native, "_numba_type_", None)
-    codes = [code for types, code in getattr(dispatcher, "overloads", {}).items() if types[0] == kind]
-    return codes[0].entry_point if len(codes) == 1 else dispatcher
+
+def _nothing(*_: Any) -> bool:
+    """Return False, for numba's class without a cache."""
+    return False
 
 
 @functools.cache

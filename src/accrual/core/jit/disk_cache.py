@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from accrual.core.progress import say_compiling
+
 
 def cache_by_source(cache_class: Any, file_class: Any, function: Callable[..., Any], source: str) -> Any:
     """Make a cache of `cache_class`, one of numba's, for `function` with `source` in its key.
@@ -35,11 +37,20 @@ def cache_by_source(cache_class: Any, file_class: Any, function: Callable[..., A
         def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
             return (sig, codegen.magic_tuple(), source)
 
+        def has(self, sig: Any, target_context: Any) -> bool:
+            try:
+                return self._index_key(sig, target_context.codegen()) in self._cache_file._load_index()
+            except Exception:  # it will be written again
+                return False
+
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             try:
-                return super().load_overload(sig, target_context)
+                found = super().load_overload(sig, target_context)
             except Exception:  # a cache file that cannot be read is a miss, never a failure
-                return None
+                found = None
+            if found is None:
+                say_compiling()
+            return found
 
         def save_overload(self, sig: Any, data: Any) -> None:
             try:

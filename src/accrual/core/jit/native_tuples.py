@@ -2,46 +2,84 @@
 
 A call from Python converts a tuple array by array, a quarter of a microsecond for each. For a kernel
 that is called for every event, that is most of its time. A native tuple is converted once, when it
-is made. A call then passes one pointer, however many arrays there are. The same holds for calls among
+is made. A call then passes one address, however many arrays there are. The same holds for calls among
 compiled functions: in a plain tuple every array would be half a dozen arguments, and compiling takes time in
 proportion.
+
+At the address are words of 8 bytes: for a number the number, for a named tuple its own address, and for an
+array what numba's array structure has. A plain tuple of named tuples is their addresses.
 """
 
 from __future__ import annotations
 
+import hashlib
+import struct
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
-from numba import config, types
+from numba import config, typeof, types
 from numba.core import cgutils
-from numba.core.datamodel import models, registry
-from numba.core.extending import infer_getattr, lower_getattr_generic, lower_setattr_generic
+from numba.core.datamodel import models
+from numba.core.extending import (
+    NativeValue,
+    infer_getattr,
+    lower_getattr_generic,
+    register_model,
+    unbox,
+)
 from numba.core.imputils import impl_ret_borrowed
 from numba.core.typing.templates import AttributeTemplate
-from numba.experimental import structref
 
-from accrual.core.jit.compiler import kernel
-
-
-class _NativeTupleType(types.StructRef):
-    """The numba type of a `_NativeTuple`: its one field is the tuple, whose fields are its attributes."""
-
-    @property
-    def key(self) -> Any:
-        """What makes two types the same: their fields, not their names, which two classes may share."""
-        return type(self), self._fields
-
-    @property
-    def tuple(self) -> Any:
-        return self.field_dict["value"]
+_WORD = 8  # bytes
 
 
-class _NativeTuple(structref.StructRefProxy):
-    """The Python object that stands for a native tuple."""
+class _NativeTupleType(types.Type):
+    """The numba type of a `_NativeTuple`: the names of its fields, their types, and their first words."""
+
+    native = True
+
+    def __init__(self, names: tuple[str, ...], kinds: tuple[Any, ...]) -> None:
+        self.names, self.kinds = names, kinds
+        self.words = [0]
+        for kind in kinds:
+            length = 5 + 2 * kind.ndim if isinstance(kind, types.Array) else getattr(kind, "count", 1)
+            self.words.append(self.words[-1] + length)
+        # A short name: numba writes the types of all arguments into the name of each compiled function.
+        text = repr([(name, kind.name) for name, kind in zip(names, kinds, strict=True)])
+        super().__init__(f"native{hashlib.sha256(text.encode()).hexdigest()[:16]}")
 
 
-registry.default_manager.register(_NativeTupleType, models.StructRefModel)
-structref.define_proxy(_NativeTuple, _NativeTupleType, ["value"])
+class _NativeTuple:
+    """The Python object that stands for a native tuple; it keeps what is at the address."""
+
+    def __init__(self, value: Any) -> None:
+        self.fields = [native_tuple(field) if isinstance(field, tuple) else field for field in value]
+        words: list[Any] = []
+        form = ""
+        for field in self.fields:
+            if isinstance(field, np.ndarray):
+                words += [0, 0, field.size, field.itemsize, field.__array_interface__["data"][0]]
+                words += [*field.shape, *field.strides]
+                form += f"{5 + 2 * field.ndim}q"
+            else:
+                inner = field if isinstance(field, tuple) else (field,)
+                words += [part.address if isinstance(part, _NativeTuple) else part for part in inner]
+                form += "".join("d" if isinstance(part, float) else "q" for part in inner)
+        self._block = np.frombuffer(struct.pack(form, *words), np.uint8)
+        self.address: int = self._block.__array_interface__["data"][0]
+        self._numba_type_ = _NativeTupleType(value._fields, tuple(map(typeof, self.fields)))
+
+
+register_model(_NativeTupleType)(models.OpaqueModel)  # an address
+
+
+@unbox(_NativeTupleType)
+def _unbox(kind: Any, native: Any, c: Any) -> Any:
+    number = c.pyapi.object_getattr_string(native, "address")
+    address = c.pyapi.long_as_voidptr(number)
+    c.pyapi.decref(number)
+    return NativeValue(address)
 
 
 @infer_getattr
@@ -49,53 +87,21 @@ class _Attributes(AttributeTemplate):
     key = _NativeTupleType
 
     def generic_resolve(self, native: Any, name: str) -> Any:  # type: ignore[override]
-        kind = native.tuple
-        if name == "value":
-            return kind
-        return kind.types[kind.fields.index(name)] if name in kind.fields else None
-
-
-# Where numba keeps the address of what a structref refers to.
-_MEMORY = ir.LiteralStructType([ir.IntType(64), *[ir.IntType(8).as_pointer()] * 3])
-
-
-def _load_once(builder: Any, place: Any) -> Any:
-    """Load what no compiled code changes after a tuple is made, so that it is loaded once."""
-    loaded = builder.load(place)
-    loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
-    return loaded
-
-
-def _address(context: Any, builder: Any, kind: Any, native: Any) -> Any:
-    owner = cgutils.create_struct_proxy(kind)(context, builder, value=native).meminfo
-    address = _load_once(builder, cgutils.gep(builder, builder.bitcast(owner, _MEMORY.as_pointer()), 0, 3))
-    payload = context.data_model_manager[kind.get_data_type()].get_value_type()
-    return builder.bitcast(address, payload.as_pointer())
-
-
-@lower_setattr_generic(_NativeTupleType)
-def _store_tuple(context: Any, builder: Any, signature: Any, given: Any, name: str) -> None:
-    """Store the tuple, once, into memory that nothing has been stored in."""
-    kind, value = signature.args
-    context.nrt.incref(builder, value, given[1])
-    builder.store(given[1], cgutils.gep(builder, _address(context, builder, kind, given[0]), 0, 0))
+        return native.kinds[native.names.index(name)] if name in native.names else None
 
 
 @lower_getattr_generic(_NativeTupleType)
-def _load_field(context: Any, builder: Any, kind: Any, native: Any, name: str) -> Any:
-    """Load one field of the tuple, and nothing else.
-
-    numba's own code for this cannot be used in functions that do not count references.
-    """
-    address = _address(context, builder, kind, native)
-    place = kind.tuple.fields.index(name)
-    loaded = _load_once(builder, cgutils.gep(builder, address, 0, 0, place))
-    return impl_ret_borrowed(context, builder, kind.tuple.types[place], loaded)
-
-
-@kernel
-def _make(value: Any) -> Any:
-    return _NativeTuple(value)
+def _load_field(context: Any, builder: Any, native: Any, address: Any, name: str) -> Any:
+    """Load one field. No compiled code changes it after the tuple is made, so it is loaded once."""
+    place = native.names.index(name)
+    kind = native.kinds[place]
+    stored = ir.IntType(64) if isinstance(kind, types.Boolean) else context.get_value_type(kind)
+    where = cgutils.pointer_add(builder, address, _WORD * native.words[place], stored.as_pointer())
+    loaded = builder.load(where)
+    loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
+    if isinstance(kind, types.Boolean):
+        loaded = builder.trunc(loaded, ir.IntType(1))
+    return impl_ret_borrowed(context, builder, kind, loaded)
 
 
 def native_tuple(value: Any) -> Any:
@@ -121,5 +127,4 @@ def native_tuple(value: Any) -> Any:
     """
     if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return value
-    fields = [native_tuple(field) if isinstance(field, tuple) else field for field in value]
-    return tuple(fields) if type(value) is tuple else _make(type(value)(*fields))
+    return _NativeTuple(value) if hasattr(value, "_fields") else tuple(map(native_tuple, value))

@@ -25,7 +25,7 @@ class KernelPart(CPUDispatcher):
     numba makes two wrappers for every compiled function, for calls from Python and from C, and machine code.
     A function within a kernel needs none of them: its code is linked into the kernel. For the live side of an
     Age policy, whose functions pass about a hundred arrays to each other, they took three fifths of the time
-    until the first decision. A call from Python compiles the function once more, with the wrapper for Python.
+    until the first decision. A call from Python runs the function in plain Python, with the same result.
     """
 
     def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
@@ -33,14 +33,13 @@ class KernelPart(CPUDispatcher):
         self._compiler = _PartCompiler(
             py_func, self.targetdescr, targetoptions, self.locals, compiler.Compiler
         )
-        self._for_python = CPUDispatcher(py_func, locals, targetoptions)
 
     def add_overload(self, cres: Any) -> None:
         # Only kernels use this code. numba's own method would also register it for calls from Python.
         self.overloads[tuple(cres.signature.args)] = cres
 
     def __call__(self, *args: Any, **kws: Any) -> Any:
-        return self._for_python(*args, **kws)
+        return self.py_func(*args, **kws)
 
 
 class _PartCompiler(_FunctionCompiler):  # type: ignore[misc]
@@ -54,6 +53,7 @@ class _PartCompiler(_FunctionCompiler):  # type: ignore[misc]
         flags: Any = compiler.Flags()
         self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
         flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = True
+        flags.forceinline = flags.forceinline and not any(map(_is_native, args))
         target = self.targetdescr.target_context
         result = compiler.compile_extra(
             self.targetdescr.typing_context,
@@ -70,6 +70,11 @@ class _PartCompiler(_FunctionCompiler):  # type: ignore[misc]
         result = result._replace(entry_point=object())
         target.insert_user_function(result.entry_point, result.fndesc, [result.library])
         return result
+
+
+def _is_native(kind: Any) -> bool:
+    """Return whether a type is a native tuple, or a tuple of native ones."""
+    return getattr(kind, "native", False) or any(map(_is_native, getattr(kind, "types", ())))
 
 
 class _PartLibrary(JITCodeLibrary):

@@ -7,7 +7,7 @@ The command line takes `compare` apart, to play the cells anywhere: `set_up`, `c
 from __future__ import annotations
 
 from accrual.evaluate.compare.by_context import ContextComparison, compare_by_context
-from accrual.evaluate.compare.comparison import RANGE, Comparison, compare, make_comparison
+from accrual.evaluate.compare.comparison import RANGE, Comparison, compare, conclusions, make_comparison
 from accrual.evaluate.compare.page import PAGE, TABLE, write_report
 from accrual.evaluate.compare.setup import (
     BASELINE,
@@ -29,6 +29,7 @@ __all__ = [
     "compare_by_context",
     "comparison_cells",
     "comparison_policies",
+    "conclusions",
     "make_comparison",
     "notes",
     "set_up",

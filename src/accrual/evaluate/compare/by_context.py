@@ -29,7 +29,7 @@ from accrual.evaluate.replay import ReplayLog, check_propensities, from_log, res
 from accrual.live.ledger import Ledger
 from accrual.logs.context_worth import ARMS_MOST
 from accrual.logs.fit import fit_log
-from accrual.logs.fitted import Fitted, Personalising
+from accrual.logs.fitted import Fitted, Personalising, with_reading
 from accrual.logs.open_log import opened
 from accrual.policies.age_lin import AgeLinTS
 from accrual.policies.age_ts import AgeTS
@@ -61,15 +61,18 @@ class ContextComparison:
     horizon, runs : int
     worth : Personalising
         What choosing by context is worth, as a fit finds it.
+    fitted : Fitted or None
+        What was fitted to the log.
     """
 
     lines: list[ContextLine]
     horizon: int
     runs: int
     worth: Personalising
+    fitted: Fitted | None = None
 
     def summary(self) -> str:
-        """Say in words what was found, and on which model it rests."""
+        """Say in words what was found, on which model it rests, and how the log was read."""
         first = self.lines[0]
         sentences = [
             f"{first.policy} would lose {first.lost} per 1,000 decisions to the best choice for each context."
@@ -88,7 +91,7 @@ class ContextComparison:
             "arm, a linear model of the context says what an arm pays, so all of this is as true as that "
             f"model. {self.worth.assumed}"
         )
-        return "\n".join(sentences)
+        return "\n".join(sentences if self.fitted is None else with_reading(self.fitted, sentences))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a dict for each policy: reward, lost, and difference to the first, with 95 % intervals."""
@@ -194,7 +197,9 @@ def compare_contexts(
             for number, policy in enumerate(own.values()):
                 paid[number, run] = _play(drawn, policy, decisions, run)
                 bar.advance(horizon)
-    return ContextComparison([_line(label, paid, i) for i, label in enumerate(own)], horizon, runs, worth)
+    return ContextComparison(
+        [_line(label, paid, i) for i, label in enumerate(own)], horizon, runs, worth, log.fitted
+    )
 
 
 def check_model(log: ReplayLog) -> None:

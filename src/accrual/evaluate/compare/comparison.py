@@ -33,7 +33,7 @@ from accrual.evaluate.compare.setup import (
 )
 from accrual.evaluate.intervals import BoundedLaw, ratio_interval, t_factor
 from accrual.logs.fit import fit_log
-from accrual.logs.fitted import Fitted
+from accrual.logs.fitted import Fitted, with_reading
 from accrual.logs.open_log import opened
 from accrual.policies.base import Policy
 from accrual.policies.catalog import parse, policy_text
@@ -152,8 +152,8 @@ class Comparison:
     command: str
 
     def summary(self) -> str:
-        """Say in words what was found, one or two sentences to a line."""
-        return "\n".join(_conclusions(self))
+        """Say in words what was found, a line each, with what is odd about the log and how it was read."""
+        return "\n".join(with_reading(self.setup.fitted, conclusions(self)))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one dict for each policy: what it loses, with the ends of the ranges."""
@@ -385,7 +385,7 @@ def arm_lines(setup: ComparisonSetup) -> list[ArmLine]:
     return sorted(unsorted, key=lambda line: -line.mean.value)
 
 
-def _conclusions(comparison: Comparison) -> list[str]:
+def conclusions(comparison: Comparison) -> list[str]:
     """Say whether arms differ, which policy loses least, what waiting costs, and what was simulated."""
     horizon = int(comparison.result.rounds[-1])
     return [

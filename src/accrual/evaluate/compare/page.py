@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,9 @@ from accrual.core.html_page import boxes, document, figure, table
 from accrual.core.interval import Interval
 from accrual.core.number_text import figure as figure_text
 from accrual.core.pictures import Picture, Shape, axis, render, short
-from accrual.evaluate.compare.comparison import RANGES, Comparison
+from accrual.evaluate.compare.comparison import RANGES, Comparison, conclusions
 from accrual.evaluate.compare.setup import BASELINE, notes
+from accrual.logs.fitted import reading_lines, top_lines
 
 PAGE, TABLE = "report.html", "comparison.csv"
 _ARMS_DRAWN = 8
@@ -44,6 +46,7 @@ def _page(compared: Comparison, drawn: dict[str, Picture]) -> str:
         ("arrival", "How reward arrives in the log", _arrival(compared, drawn["arrival"])),
         ("live", "To play it live", f"<pre><code>{escape(compared.live)}</code></pre>"),
         ("simulated", "What was simulated", _simulated(compared)),
+        ("reading", "How the log was read", _list(reading_lines(compared.setup.fitted))),
         ("limits", "What this does not tell", _LIMITS),
     ]
     return document("Policies compared on a log", "Policies compared on a log", _opening(compared), sections)
@@ -71,7 +74,11 @@ def _opening(compared: Comparison) -> str:
 
 
 def _conclusions(compared: Comparison) -> str:
-    return "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in compared.summary().splitlines()) + "</ul>"
+    return _list([*top_lines(compared.setup.fitted), *conclusions(compared)])
+
+
+def _list(lines: Iterable[str]) -> str:
+    return "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in lines) + "</ul>"
 
 
 def _arms(compared: Comparison) -> str:
@@ -140,8 +147,7 @@ def _arrival(compared: Comparison, drawn: Picture) -> str:
 
 
 def _simulated(compared: Comparison) -> str:
-    items = "".join(f"<li>{escape(note)}</li>" for note in notes(compared.setup))
-    return f"<ul>{items}</ul><pre><code>{escape(compared.command)}</code></pre>"
+    return f"{_list(notes(compared.setup))}<pre><code>{escape(compared.command)}</code></pre>"
 
 
 _LIMITS = (

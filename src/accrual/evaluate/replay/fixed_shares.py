@@ -21,7 +21,7 @@ import numpy as np
 from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, unknown
 from accrual.core.interval import Interval, confined, mean_interval
-from accrual.evaluate.intervals import t_factor, within
+from accrual.evaluate.intervals import correlation, difference, t_factor, within
 from accrual.evaluate.replay.log import ReplayLog
 
 _ALWAYS = "always "
@@ -119,8 +119,8 @@ def judge(log: ReplayLog, policy: Fixed) -> Iterator[Judged]:
     most = math.inf if log.signed else float(log.caps[policy.shares > 0.0].max())
     least = -math.inf if log.signed else 0.0
     wider = t_factor(max(int(effective) - 1, 1)) / math.sqrt(count)
+    apart = _difference(log, weight)
     for method, each in parts.items():
-        more = each - reward
         # Inverse propensity scores vary with the weights, and so more than what decisions pay can: their
         # error cannot be read as a number of payments.
         found = (
@@ -131,7 +131,40 @@ def judge(log: ReplayLog, policy: Fixed) -> Iterator[Judged]:
         yield Judged(
             method,
             found,
-            within(float(more.mean()), wider * float(more.std(ddof=1)), -math.inf),
+            difference(found, log.mean_reward, correlation(each, reward))
+            if method == "IPS"
+            else _around(found.value - log.mean_reward.value, apart),
             int(np.count_nonzero(weight)),
             effective,
         )
+
+
+def _difference(log: ReplayLog, weight: Floats) -> Interval:
+    """Make the interval of the difference between a policy and the log.
+
+    The policy has more of some decisions than the log and less of others. What these pay, and what those pay,
+    are two means of different decisions, and so they are independent. The difference is their difference,
+    times the share of decisions that the two do not have in common.
+    """
+    parts = []
+    for extra in (np.maximum(weight - 1.0, 0.0), np.maximum(1.0 - weight, 0.0)):
+        mass, count = float(extra.sum()), int(np.count_nonzero(extra))
+        if count < 2:
+            parts.append(Interval(0.0, 0.0, 0.0))
+            continue
+        mean = float(extra @ log.rewards) / mass
+        effective = mass**2 / float(extra @ extra)
+        error = (
+            math.sqrt(float((extra**2) @ (log.rewards - mean) ** 2) * effective / max(effective - 1.0, 1.0))
+            / mass
+        )
+        wider = t_factor(max(int(effective) - 1, 1))
+        parts.append(within(mean, wider * error, *log.possible, effective))
+    share = float(np.abs(weight - 1.0).mean()) / 2.0
+    found = difference(parts[0], parts[1])
+    return Interval(share * found.value, share * found.low, share * found.high)
+
+
+def _around(value: float, other: Interval) -> Interval:
+    """Move an interval to another estimate of the same thing."""
+    return Interval(value, value + other.low - other.value, value + other.high - other.value)

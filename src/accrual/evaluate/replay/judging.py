@@ -9,7 +9,6 @@ decision's. docs/compare.md says what each method is unbiased for, and under whi
 from __future__ import annotations
 
 import heapq
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,18 +16,19 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from accrual.core.arrays import Ints
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError, need, unknown, whole
 from accrual.core.files import replacing
 from accrual.core.interval import Interval
 from accrual.core.number_text import figure, notebook_html
 from accrual.core.progress import Progress
 from accrual.core.random import SEED_MOST
-from accrual.evaluate.intervals import t_factor, within
+from accrual.evaluate.intervals import correlation, difference, t_factor, within
 from accrual.evaluate.replay.fixed_shares import Fixed, fixed, judge
 from accrual.evaluate.replay.log import Bools, ReplayLog, from_log, resampled
 from accrual.live.ledger import Ledger
 from accrual.logs.fit import fit_log
+from accrual.logs.fitted import with_reading
 from accrual.logs.open_log import opened
 from accrual.policies.base import Policy
 from accrual.policies.catalog import DEFAULT, parse
@@ -79,7 +79,7 @@ class ReplayResult:
     method: str
 
     def summary(self) -> str:
-        """Say in words what was found, one or two sentences to a line."""
+        """Say in words what was found, a line each, with what is odd about the log and how it was read."""
         own = self.lines[0]
         cut = int((~self.log.whole).sum())
         still_open = int((self.log.whole & ~self.log.closed).sum())
@@ -96,7 +96,7 @@ class ReplayResult:
             sentences.append(f"{paid} ({line.method}): {_versus(line)}.")
         if any(line.method == self.method for line in self.lines):
             sentences.append(_READ[self.method])
-        return "\n".join(sentences)
+        return "\n".join(sentences if self.log.fitted is None else with_reading(self.log.fitted, sentences))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a dict for each line: reward and difference to the log, with their 95 % intervals."""
@@ -199,7 +199,7 @@ def replay(
     ['IPS 1.00', 'self-normalised 1.00', 'doubly robust 1.00']
     """
     with opened(log, context) as open_one:
-        logged = from_log(open_one, fit_log(open_one, window, groups), uniform)
+        logged = from_log(open_one, fit_log(open_one, window, groups, uniform=uniform), uniform)
     given = policy if isinstance(policy, Sequence) and not isinstance(policy, str) else [policy]
     return ReplayResult(logged, judge_all(logged, named(given, logged), method, seed), method)
 
@@ -284,16 +284,9 @@ def _resamples(log: ReplayLog, seed: int) -> list[ReplayLog]:
 
 
 def _of_log(log: ReplayLog) -> ReplayLine:
-    reward, known = log.rewards, int(log.closed.sum())
-    error = float(reward.std(ddof=1)) / math.sqrt(len(reward)) if len(reward) > 1 else math.nan
+    known = int(log.closed.sum())
     nothing = Interval(0.0, 0.0, 0.0)
-    value = within(float(reward.mean()), error, *_range(log), known)
-    return ReplayLine("the log", "", value, nothing, known, float(known), _shares(log.arm, log))
-
-
-def _range(log: ReplayLog) -> tuple[float, float]:
-    """Return the bounds of the mean reward of a decision."""
-    return (-math.inf, math.inf) if log.signed else (0.0, float(log.caps.max()))
+    return ReplayLine("the log", "", log.mean_reward, nothing, known, float(known), _shares(log.arm, log))
 
 
 def check_propensities(log: ReplayLog) -> None:
@@ -394,15 +387,21 @@ def _line(label: str, method: str, log: ReplayLog, passes: list[_Pass], base: li
     """Make a line from passes and means: the log's own first, then those of the resampled logs."""
     own, other = np.array([one.value for one in passes]), np.array(base)
     first, wider = passes[0], t_factor(REPEATS - 1)
+    reward = within(first.value, wider * float(np.nanstd(own[1:], ddof=1)), *log.possible, first.effective)
     return ReplayLine(
         label,
         method,
-        within(first.value, wider * float(np.nanstd(own[1:], ddof=1)), *_range(log), first.effective),
-        within(first.value - base[0], wider * float(np.nanstd((own - other)[1:], ddof=1)), -math.inf),
+        reward,
+        difference(reward, log.mean_reward, _correlation(own[1:], other[1:])),
         first.used,
         first.effective,
         first.shares,
     )
+
+
+def _correlation(one: Floats, other: Floats) -> float:
+    known = np.isfinite(one)
+    return correlation(one[known], other[known])
 
 
 def _shares(chosen: Ints, log: ReplayLog) -> tuple[float, ...]:

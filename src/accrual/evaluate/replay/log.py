@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -13,8 +14,10 @@ from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError
 from accrual.core.features import Features
 from accrual.core.groups import followed_for, is_closed, is_within
+from accrual.core.interval import Interval
 from accrual.core.reward_model import Observed, cross_fit
-from accrual.logs.estimate import PaidDecisions, complete
+from accrual.evaluate.intervals import within
+from accrual.logs.estimate import FollowedDecisions, complete
 from accrual.logs.fitted import Fitted
 from accrual.logs.log import Log
 from accrual.logs.read import LogContexts, read_contexts
@@ -45,11 +48,10 @@ class ReplayLog:
     # age, value: of each piece, while its decision was followed.
     age: Floats = field(repr=False)
     value: Floats = field(repr=False)
-    # Equal parts of the window: a decision counts in the parts that it was followed to the end of.
-    groups: int = 1
     signed: bool = False  # whether some value is negative
     features: Features | None = None  # of the contexts
     contexts: Floats | None = field(default=None, repr=False)  # decisions x features, as a bandit stores them
+    fitted: Fitted | None = field(default=None, repr=False)  # of the log, with what is said about its reading
 
     def __post_init__(self) -> None:
         if (np.diff(self.at) < 0).any():
@@ -88,9 +90,22 @@ class ReplayLog:
     @cached_property
     def rewards(self) -> Floats:
         """What each decision pays; one that was not followed to the end is completed by its arm's mean."""
-        decision = np.repeat(np.arange(len(self.at)), np.diff(self.first))
-        paid = PaidDecisions(self.arm, 1.0 / self.propensity, self.followed, decision, self.age, self.value)
-        return complete(paid, len(self.arms), self.window, self.groups)
+        some = FollowedDecisions(
+            self.arm, 1.0 / self.propensity, self.followed, self.own, self.first, self.age, self.value
+        )
+        return complete(some, len(self.arms), self.window)
+
+    @property
+    def possible(self) -> tuple[float, float]:
+        """Between what the mean reward of a decision must lie."""
+        return (-math.inf, math.inf) if self.signed else (0.0, float(self.caps.max()))
+
+    @cached_property
+    def mean_reward(self) -> Interval:
+        """What a decision of the log paid on average."""
+        reward, count = self.rewards, len(self.at)
+        error = float(reward.std(ddof=1)) / math.sqrt(count) if count > 1 else math.nan
+        return within(float(reward.mean()), error, *self.possible, int(self.closed.sum()))
 
     @cached_property
     def expected(self) -> Floats:
@@ -143,7 +158,7 @@ def from_log(log: Log, fitted: Fitted, uniform: bool) -> ReplayLog:
         caps=np.array([caps[name] for name in log.arms]),
         window=fitted.window,
         steps=int(fitted.window) if whole_rounds else fitted.groups * -(-_STEPS // fitted.groups),
-        end=log.end,
+        end=log.query("SELECT tick FROM ended")[0][0] / log.unit,
         arm=arm.astype(np.int64),
         at=at.astype(np.float64),
         propensity=np.full(len(arm), 1 / len(log.arms)) if uniform else propensity.astype(np.float64),
@@ -151,10 +166,10 @@ def from_log(log: Log, fitted: Fitted, uniform: bool) -> ReplayLog:
         first=np.concatenate([[0], np.cumsum(lengths)]),
         age=age[inside],
         value=value[inside],
-        groups=fitted.groups,
         signed=log.signed,
         features=None if contexts is None else contexts.features,
         contexts=None if contexts is None else contexts.values,
+        fitted=fitted,
     )
 
 

@@ -17,7 +17,7 @@ from accrual.core.features import (
     count_oddities,
     encode,
 )
-from accrual.core.jit import kernel, machine_code_for, native_tuple
+from accrual.core.jit import BoundKernel, kernel
 from accrual.policies.base import Policy
 from accrual.store.base import StoreDamaged
 
@@ -44,6 +44,8 @@ class ContextEncoder:
         One number: the id of the decision to which the first row of `encoded` belongs.
     oddities : ndarray
         Features x 3: how many values were unknown, missing and out of range.
+    kernel : BoundKernel
+        What encodes contexts, if there are features.
     """
 
     def __init__(self, features: Features | None, policy: Policy) -> None:
@@ -53,13 +55,13 @@ class ContextEncoder:
         self.oddities = np.zeros((len(features or ()), len(ODDITIES)), np.int64)
         self.width = (1 if features is None else features.width) if policy.contextual else 0
         self.encoded = np.ones((1, self.width))
+        self.kernel = BoundKernel(encode_rows, np.zeros((1, 1)), True)
         self._bind()
 
     def _bind(self) -> None:
         """Hand the arrays to the kernel, after one of them was replaced."""
-        self._encode: Any = encode_rows  # later calls need not look up what has been compiled
         if self._features is not None:
-            self._arrays = native_tuple(EncoderArrays(self._features.encoding, self.encoded, self.oddities))
+            self.kernel.bind(EncoderArrays(self._features.encoding, self.encoded, self.oddities))
 
     def restore(self, oddities: Ints) -> None:
         """Go on counting from these numbers."""
@@ -81,9 +83,7 @@ class ContextEncoder:
             self.encoded = np.ones((max(n, 2 * len(self.encoded)), self.width))
             self._bind()
         if self._features is not None:
-            self._encode(self._arrays, _checked_rows(n, contexts, len(self._features)), made)
-            if self._encode is encode_rows:
-                self._encode = machine_code_for(encode_rows, self._arrays)
+            self.kernel.run(self.kernel.arrays, _checked_rows(n, contexts, len(self._features)), made)
         return grown
 
 

@@ -1,13 +1,21 @@
 """The compiled part of a ledger: what each event does to the statistics, and which arms would be chosen.
 
-`compile_kernels` makes the kernels of a policy; `KernelState` is what they work on. `Pending` holds the
+`make_kernel` makes the kernel of a policy; `KernelState` is what it works on. `Pending` holds the
 decisions whose window is not over. Only `accrual.live` uses this.
 """
 
 from __future__ import annotations
 
-from accrual.live.kernels.arrays import CHOOSE, LOST, OF_ARM, OVER, RECENT, KernelState, Rules
-from accrual.live.kernels.folding import Kernels, compile_kernels, new_arm_cap, new_arm_window
+from accrual.live.kernels.arrays import BATCH, CHOOSE, LOST, OF_ARM, OVER, RECENT, KernelState, Rules
+from accrual.live.kernels.folding import (
+    DECIDE,
+    EXAMPLES,
+    FOLD,
+    LEARN,
+    NO_ROOM,
+    TRY,
+    make_kernel,
+)
 from accrual.live.kernels.pending import (
     CLOSED,
     FIRST,
@@ -28,29 +36,33 @@ from accrual.live.kernels.pending import (
 )
 
 __all__ = [
+    "BATCH",
     "CHOOSE",
     "CLOSED",
+    "DECIDE",
+    "EXAMPLES",
     "FIRST",
+    "FOLD",
     "LATE",
+    "LEARN",
     "LOST",
     "NEXT",
+    "NO_ROOM",
     "OF_ARM",
     "OLDEST",
     "OVER",
     "RECENT",
     "RINGS",
     "SHUT",
+    "TRY",
     "USED",
     "KernelState",
-    "Kernels",
     "OpenSums",
     "Pending",
     "Queues",
     "Rules",
     "close",
-    "compile_kernels",
-    "new_arm_cap",
-    "new_arm_window",
+    "make_kernel",
     "no_trial_pending",
     "none_pending",
     "with_arms",

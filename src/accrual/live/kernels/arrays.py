@@ -12,10 +12,12 @@ from accrual.core.jit import njit
 from accrual.live.kernels.pending import Pending, Queues, TrialPending
 from accrual.live.watch import Flags
 from accrual.policies.floor import Shares
+from accrual.store.events import Events
 
 CHOOSE, OF_ARM = -1, 0.0  # no arm is given; no window is given
 LOST = -2  # in place of a choice if the index of arm 0 is not a number; -3 for arm 1, and so on
 OVER = 1.0 + 1e-9  # a total of up to this many caps is within the cap: the rest is rounding
+BATCH = 1024  # events that a kernel folds at a time, at most
 RECENT = 1000  # decisions over which an arm's recent share is counted
 
 
@@ -54,6 +56,7 @@ class KernelState(NamedTuple):
     above: Ints  # arms: how many of their decisions have paid more than the cap
     watched: tuple[Any, ...]  # for each watcher, its arrays
     recent: Ints  # the arms of the last decisions: the arm of decision `id` is at id % RECENT
+    batch: Events  # room for events that are folded next
     trial_stats: Any  # a copy of `stats` for decisions that are only tried
     trial_memory: npt.NDArray[np.uint8]  # the bytes of all arrays of `trial_stats`
     trial_first_news: Floats  # a copy of `first_news` for decisions that are only tried

@@ -1,70 +1,40 @@
-"""The kernels of a ledger: what each event does to the statistics, and which arms would be chosen.
+"""The kernel of a ledger: what each event does to the statistics, and which arms would be chosen.
 
-The simulator's loop (`accrual.engine.fast_loop`) and these kernels call the same functions of a policy with
-the same arguments. Here events come one by one and in any order. Each kernel calls a policy's function from
-one place only, so that the compiler inlines the function instead of passing its many arrays.
+The simulator's loop (`accrual.engine.fast_loop`) and this kernel call the same functions of a policy with
+the same arguments. Here events come one by one and in any order. One kernel does all tasks of a ledger:
+they share most of their code, which takes seconds to compile.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
 
-from accrual.core.arrays import Floats, Ints
 from accrual.core.jit import kernel, njit
 from accrual.live.kernels.arrays import CHOOSE, LOST, OF_ARM, KernelState, Target
 from accrual.live.kernels.choosing import choosing, moment_of
 from accrual.live.kernels.learning import learning
 from accrual.live.kernels.pending import NEXT, close, copy_due, has_room
-from accrual.live.watch import NO_PROPENSITY, REWARD, Flags
+from accrual.live.watch import NO_PROPENSITY, NO_STREAM
 from accrual.policies.base import Feedback, Function, Functions
 from accrual.policies.contexts import with_contexts
-from accrual.store.events import Events, Kind, event_column
-
-
-def _field(kind: Kind, name: str) -> Function:
-    """Compile a function that returns a named field of event number `i`.
-
-    Some columns of `Events` hold different fields for different kinds of events; `EVENT_COLUMNS` says which.
-    Compiled code cannot look that up.
-    """
-    place = Events._fields.index(event_column(kind, name))
-
-    @njit
-    def field(events: Events, i: int) -> Any:
-        return events[place][i]
-
-    return field
-
-
-decision_salt = _field(Kind.DECISION, "salt")
-decision_window = _field(Kind.DECISION, "window")
-piece_stream = _field(Kind.PIECE, "stream")
-new_arm_cap = _field(Kind.ADD_ARM, "arm.cap")
-new_arm_window = _field(Kind.ADD_ARM, "arm.window")
+from accrual.store.events import Kind
 
 _DECISION, _PIECE, _CLOSE = int(Kind.DECISION), int(Kind.PIECE), int(Kind.CLOSE)
 
-
-class Kernels(NamedTuple):
-    """The kernels of one policy. Each takes a `KernelState` first."""
-
-    advance: Function
-    observe: Function
-    observe_many: Function
-    extend: Function
-    choose: Function
+DECIDE, TRY, LEARN, FOLD = range(4)  # the tasks of a kernel
+NO_ROOM = -1  # what a kernel returns if it needs larger arrays for a task; then it has made no decision
+EXAMPLES = (0, 0, 0, 0.0, 0.0, 0.0, 0)  # a value of each argument of a kernel after its state
 
 
 @functools.cache
-def compile_kernels(
+def make_kernel(
     functions: Functions,
     feedback: Feedback,
     contextual: bool,
     numbered: bool,
     watching: tuple[tuple[Function, bool], ...],
-) -> Kernels:
-    """Compile the kernels for a policy's functions.
+) -> Function:
+    """Make the kernel for a policy's functions. It is compiled when it is needed.
 
     Parameters
     ----------
@@ -82,106 +52,94 @@ def compile_kernels(
     pass_time, learn = learning(taking, feedback, numbered, watching)
     prepare, choose_arm, record = choosing(taking)
 
-    @kernel
-    def advance(state: KernelState, now: float, n: int, arm: int, window: float, salt: int) -> bool:
-        """Let time pass until `now`, then make `n` decisions of `arm`, or of the policy's choice.
-
-        Return False if there is no room for the decisions; then none is made. Stop early, with `LOST` or
-        less among the arms, if an index is not a number.
-        """
+    @njit
+    def fold(state: KernelState, i: int, n: int) -> int:
         target = Target(state.stats, state.first_news, state.pending.queues, False, False)
-        pass_time(state, target, now)
-        if not has_room(state.pending, n):
-            return False
-        for i in range(n):
-            made = state.pending.counts[NEXT]
-            moment = moment_of(made, state.rules.seed, salt)
-            first = prepare(state, target, now, moment)
-            choice, chance = arm, NO_PROPENSITY
-            if arm == CHOOSE:
-                choice, chance = choose_arm(state, target, now, moment, first)
-            state.arms[i], state.propensities[i] = choice, chance
-            if choice <= LOST:
-                return True
-            record(state, target, now, made, choice, window, chance)
-        return True
-
-    @kernel
-    def observe(state: KernelState, id_: int, value: float, age: float) -> bool:
-        """Add a piece to its decision; return whether the policy learns from it."""
-        learned: bool = learn(state, id_, value, age, REWARD)
-        return learned
-
-    @kernel
-    def observe_many(state: KernelState, ids: Ints, values: Floats, ages: Floats, learned: Flags) -> None:
-        """Add pieces in this order; `learned` says for each piece whether the policy learns from it."""
-        for i in range(len(ids)):
-            learned[i] = learn(state, ids[i], values[i], ages[i], REWARD)
-
-    @kernel
-    def extend(state: KernelState, i: int, events: Events) -> int:
-        """Fold events from number `i` on; return the number of the first that this kernel cannot fold.
-
-        Such an event adds or retires an arm, or is a decision for which there is no room.
-        """
-        target = Target(state.stats, state.first_news, state.pending.queues, False, False)
-        while i < len(events.kind):
+        events = state.batch
+        while i < n:
             kind, at, id_ = events.kind[i], events.at[i], events.decision[i]
             if kind > _CLOSE:
                 break
             pass_time(state, target, at)
             if kind == _PIECE:
-                learn(state, id_, events.value[i], events.age[i], int(piece_stream(events, i)))
+                learn(state, id_, events.value[i], events.age[i], events.stream[i])
             elif kind == _CLOSE:
                 close(state.pending, state.rules.ends, id_)
             elif kind == _DECISION:
                 if not has_room(state.pending, 1):
                     break
                 made = state.pending.counts[NEXT]
-                moment = moment_of(made, state.rules.seed, int(decision_salt(events, i)))
-                prepare(state, target, at, moment)
-                window = decision_window(events, i)
+                prepare(state, target, at, moment_of(made, state.rules.seed, events.salt[i]))
                 chance = events.propensity[i]
                 if events.seen[i] < state.rules.known:  # the worker did not know the newest arm
                     chance = NO_PROPENSITY
-                record(state, target, at, made, events.arm[i], window, chance)
+                record(state, target, at, made, events.arm[i], events.window[i], chance)
             i += 1
         return i
 
     @kernel
-    def choose(state: KernelState, now: float, step: float, n: int, salt: int) -> bool:
-        """Find the `n` arms that would be chosen from `now` on, a `step` of time from one to the next.
+    def run(
+        state: KernelState, task: int, number: int, n: int, now: float, x: float, y: float, salt: int
+    ) -> int:
+        """Do one of four tasks.
 
-        Only the trial's copies change: afterwards they are as they were when the last arm was chosen. Return
-        False if `trial_pending` has no room.
+        DECIDE: let time pass until `now`, then make `n` decisions of arm `number`, or of the policy's choice
+        if that is CHOOSE, with a window of `x`.
+        TRY: find the `n` arms that would be chosen from `now` on, a step of `x` from one to the next. Only
+        the trial's copies change: afterwards they are as they were when the last arm was chosen.
+        LEARN: add a piece of value `x` and age `y` to decision `number`; return 1 if the policy learns from
+        it, else 0.
+        FOLD: fold the events of `state.batch` from `number` on, before `n`; return the number of the first
+        that a kernel cannot fold. Such an event adds or retires an arm, or is a decision without room.
+
+        DECIDE and TRY write the arms into `state.arms` and return 0, or NO_ROOM. They stop early, with `LOST`
+        or less among the arms, if an index is not a number.
         """
-        light = False
-        if keeps:  # without a refresh on the way, neither finished groups nor `learning_fields` matter
-            light = state.stats.due[0] >= n
-        copied = len(state.memory)
-        if light:
-            copied = state.choosing_bytes
-        elif not copy_due(
-            state.trial_pending, state.pending.queues, state.rules.ends, now + step * (n - 1), n
-        ):
-            return False
-        memory, trial_memory = state.memory, state.trial_memory
-        for j in range(copied):  # a slice would be copied twice
-            trial_memory[j] = memory[j]
-        for k in range(state.rules.founding, len(state.first_news)):
-            state.trial_first_news[k] = state.first_news[k]
-        target = Target(state.trial_stats, state.trial_first_news, state.trial_pending.queues, True, light)
+        if task == LEARN:
+            return int(learn(state, number, x, y, NO_STREAM))
+        if task == FOLD:
+            return fold(state, number, n)
+        trial = task == TRY
+        target = Target(state.stats, state.first_news, state.pending.queues, False, False)
+        if trial:
+            light = False
+            if keeps:  # without a refresh on the way, neither finished groups nor `learning_fields` matter
+                light = state.stats.due[0] >= n
+            copied = len(state.memory)
+            if light:
+                copied = state.choosing_bytes
+            elif not copy_due(
+                state.trial_pending, state.pending.queues, state.rules.ends, now + x * (n - 1), n
+            ):
+                return NO_ROOM
+            memory, trial_memory = state.memory, state.trial_memory
+            for j in range(copied):  # a slice would be copied twice
+                trial_memory[j] = memory[j]
+            for k in range(state.rules.founding, len(state.first_news)):
+                state.trial_first_news[k] = state.first_news[k]
+            queues = state.trial_pending.queues
+            target = Target(state.trial_stats, state.trial_first_news, queues, True, light)
+        pass_time(state, target, now)
+        if not trial and not has_room(state.pending, n):
+            return NO_ROOM
         made = state.pending.counts[NEXT]
         for i in range(n):
-            time = now + step * i
-            pass_time(state, target, time)
+            time = now
+            if trial and i > 0:
+                time = now + x * i
+                pass_time(state, target, time)
             moment = moment_of(made + i, state.rules.seed, salt)
-            choice, chance = choose_arm(state, target, time, moment, prepare(state, target, time, moment))
+            first = prepare(state, target, time, moment)
+            choice, chance = number, NO_PROPENSITY
+            if number == CHOOSE:
+                choice, chance = choose_arm(state, target, time, moment, first)
             state.arms[i], state.propensities[i] = choice, chance
             if choice <= LOST:
-                return True
-            if i < n - 1:
+                break
+            if not trial:
+                record(state, target, time, made + i, choice, x, chance)
+            elif i < n - 1:
                 record(state, target, time, made + i, choice, OF_ARM, chance)
-        return True
+        return 0
 
-    return Kernels(advance, observe, observe_many, extend, choose)
+    return run

@@ -30,7 +30,7 @@ from accrual.live.kernels.pending import (
     pull,
     push,
 )
-from accrual.live.watch import REWARD, see_all
+from accrual.live.watch import NO_STREAM, see_all
 from accrual.policies.base import Feedback, Function, Functions
 
 
@@ -38,8 +38,8 @@ class Learning(NamedTuple):
     """The functions by which a ledger learns.
 
     ``pass_time(state, target, now)`` finishes all groups and closes all windows that are due by `now`.
-    ``learn(state, id, value, age, stream)`` adds a piece and returns whether it came in time. A piece of a
-    guardrail only adds to that guardrail's stream: the policy does not see it.
+    ``learn(state, id, value, age, stream)`` adds a piece and returns whether it came in time. A piece of
+    another stream than the reward only adds to that stream: the policy does not see it.
     """
 
     pass_time: Function
@@ -178,7 +178,7 @@ def learning(
         if number == CLOSED or row["closed"] == 1 or age >= row["window"]:
             pending.counts[LATE] += 1
             return False
-        if stream != REWARD:
+        if stream != NO_STREAM:
             pending.streams[id_ & (len(pending.where) - 1), stream] += value
             return True
         add_ahead(pending.sums, row, -1)

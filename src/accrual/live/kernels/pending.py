@@ -246,7 +246,7 @@ class Pending(NamedTuple):
         A ring: the total, once the window is over. It waits here because decisions are scored in the order
         of their ids.
     streams : ndarray
-        A ring x guardrails: what has come of each guardrail's stream.
+        A ring x streams: what has come of each stream other than the reward.
     contexts : ndarray
         Rows x width: the encoded context of each decision; of width 0 for a policy without contexts.
     sums : OpenSums
@@ -264,7 +264,7 @@ class Pending(NamedTuple):
     sums: OpenSums
 
 
-def none_pending(arms: int, groups: int, queues: int, width: int = 0, guardrails: int = 0) -> Pending:
+def none_pending(arms: int, groups: int, queues: int, width: int = 0, streams: int = 0) -> Pending:
     """Return arrays that hold no decisions yet."""
     return Pending(
         counts=np.zeros(5, np.int64),
@@ -274,7 +274,7 @@ def none_pending(arms: int, groups: int, queues: int, width: int = 0, guardrails
         arms=np.zeros(_ROWS, np.int64),
         propensities=np.zeros(_ROWS),
         totals=np.zeros(_ROWS),
-        streams=np.zeros((_ROWS, guardrails)),
+        streams=np.zeros((_ROWS, streams)),
         contexts=np.zeros((_ROWS, width)),
         sums=_no_sums(arms, queues),
     )

@@ -1,10 +1,13 @@
 """What finished decisions say: the verdict, guardrails, and alarms for arms that no longer pay as they did.
 
-Each is a `Watcher`; `watchers_of` lists them. Other rooms may use `Guardrail`, the states (`Verdict`,
+Each is a `Watcher`; `watchers_of` lists them. `STREAM_KINDS` lists the kinds of streams beside the reward,
+each with its own watcher. Other rooms may use `Guardrail`, the states (`Verdict`,
 `GuardrailState`, `AlarmState`), their outcomes, and the evidence with its scores, which a plan plays with.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from accrual.live.watch.alarms import AlarmState, AlarmWatcher
 from accrual.live.watch.evidence import (
@@ -18,25 +21,21 @@ from accrual.live.watch.evidence import (
     no_evidence,
     score,
 )
-from accrual.live.watch.guardrails import (
-    GUARDRAIL_OUTCOMES,
-    GUARDRAILS_MOST,
-    REWARD,
-    Guardrail,
-    GuardrailState,
-    GuardrailWatcher,
-    checked_guardrail,
-)
+from accrual.live.watch.guardrails import GUARDRAIL_OUTCOMES, Guardrail, GuardrailState
+from accrual.live.watch.streams import REWARD, STREAMS_MOST, DeclaredStream, Stream
 from accrual.live.watch.verdicts import VERDICT_OUTCOMES, Verdict, VerdictWatcher
 from accrual.live.watch.watcher import NEVER, Comparison, Finished, Flags, Pace, Watcher, see_all
+from accrual.store.events import NO_STREAM
 
 __all__ = [
     "BETS",
-    "GUARDRAILS_MOST",
     "GUARDRAIL_OUTCOMES",
     "NEVER",
     "NO_PROPENSITY",
+    "NO_STREAM",
     "REWARD",
+    "STREAMS_MOST",
+    "STREAM_KINDS",
     "VERDICT_OUTCOMES",
     "WEIGHTS",
     "AlarmState",
@@ -47,10 +46,10 @@ __all__ = [
     "Guardrail",
     "GuardrailState",
     "Pace",
+    "Stream",
     "Verdict",
     "Watcher",
     "bound_of",
-    "checked_guardrail",
     "comparison_error",
     "find_beaten",
     "no_evidence",
@@ -60,8 +59,12 @@ __all__ = [
 ]
 
 
+STREAM_KINDS: dict[str, type[Stream]] = {kind.kind: kind for kind in (Guardrail,)}
+"""The kinds of streams beside the reward."""
+
+
 def watchers_of(
-    contextual: bool, imported: int = 0, guardrails: tuple[tuple[str, Guardrail], ...] = ()
+    contextual: bool, imported: int = 0, streams: Sequence[tuple[str, Stream]] = ()
 ) -> tuple[Watcher, ...]:
     """List the watchers of a bandit, each behind those whose findings it needs.
 
@@ -71,8 +74,13 @@ def watchers_of(
         Whether the policy chooses by contexts.
     imported : int
         How many of the first decisions come from an old log.
-    guardrails : tuple of (str, Guardrail)
-        By name. Without any, their code is not compiled.
+    streams : sequence of (str, Stream)
+        The streams beside the reward, by name. For a kind that the bandit does not have, nothing is compiled.
     """
-    rails = (GuardrailWatcher(guardrails),) if guardrails else ()
-    return (AlarmWatcher(contextual, imported), VerdictWatcher(), *rails)
+    watchers: list[Watcher] = [AlarmWatcher(contextual, imported), VerdictWatcher()]
+    declared = [DeclaredStream(number, *stream) for number, stream in enumerate(streams)]
+    for kind in STREAM_KINDS.values():
+        own = [stream for stream in declared if isinstance(stream.settings, kind)]
+        if own:
+            watchers.append(kind.watcher(own))
+    return tuple(watchers)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -44,25 +44,26 @@ from accrual.live.watch.evidence import (
     score,
 )
 from accrual.live.watch.sequences import STEPS, estimates
+from accrual.live.watch.streams import DeclaredStream, Stream
 from accrual.live.watch.watcher import Comparison, Finished, Flags, Pace, Watcher
 
 GuardrailAction = Literal["flag", "retire"]
-GUARDRAILS_MOST = 20
 GuardrailOutcome = Literal["worse_arms", "none_worse", "cannot_tell"]
 GUARDRAIL_OUTCOMES: tuple[GuardrailOutcome, ...] = get_args(GuardrailOutcome)
-REWARD = -1  # the stream of a piece that belongs to no guardrail
 
 
 class Guards(NamedTuple):
     """The evidence of every guardrail, and which arms are worse."""
 
     evidence: Evidence  # every array has one more axis, the first: guardrails
+    streams: Ints  # guardrails: the number of its stream
     margins: Floats  # guardrails
     worse: Ints  # guardrails x arms: the number of scored decisions when an arm was found worse; 0 before
     spans: Ints  # guardrails x arms x 2: the decisions, from id to id, over which an arm was found worse
 
 
 def no_guards(
+    streams: Sequence[int],
     ranges: Sequence[tuple[float, float]],
     margins: Sequence[float],
     least: Floats,
@@ -73,6 +74,8 @@ def no_guards(
 
     Parameters
     ----------
+    streams : sequence of int
+        The number of each guardrail's stream.
     ranges : sequence of (float, float)
         The least and the greatest total of each guardrail.
     margins : sequence of float
@@ -88,6 +91,7 @@ def no_guards(
     each = [no_evidence(np.tile(own, (arms, 1)), least, error, first) for own in ranges]
     return Guards(
         evidence=Evidence._make(map(np.stack, zip(*each, strict=True))),
+        streams=np.array(streams, np.int64),
         margins=np.array(margins, np.float64),
         worse=np.zeros((len(ranges), arms), np.int64),
         spans=np.zeros((len(ranges), arms, 2), np.int64),
@@ -121,7 +125,7 @@ def guard(guards: Guards, playing: Flags, arm: int, totals: Floats, propensity: 
     """Score the next closed decision, in the order of decisions, by its total of each stream."""
     for number in range(len(guards.margins)):
         evidence = evidence_of(guards, number)
-        score(evidence, arm, totals[number], propensity)
+        score(evidence, arm, totals[guards.streams[number]], propensity)
         if evidence.counts[SCORED] % CHECK == 0:
             find_worse(evidence, guards.margins[number], playing, guards.worse[number], guards.spans[number])
 
@@ -212,8 +216,9 @@ def _given_up(
     return hit
 
 
-class Guardrail(NamedTuple):
-    """A limit on a second stream of pieces, where less is better.
+@dataclass(frozen=True)
+class Guardrail(Stream):
+    """A limit on a second stream of pieces, where less is better. It needs a floor.
 
     An arm is worse when it is shown to have more of the stream than the best other arm in play, by more than
     the margin, on average over a range of decisions. The chance that a guardrail ever wrongly finds an arm
@@ -233,7 +238,7 @@ class Guardrail(NamedTuple):
     --------
     >>> import accrual as ac
     >>> bandit = ac.Bandit(["jazz", "rock"], window=80, floor=0.1,
-    ...                    guardrails={"refunds": ac.Guardrail(margin=0.02)})
+    ...                    streams={"refunds": ac.Guardrail(margin=0.02)})
     >>> d = bandit.decide()
     >>> bandit.observe(d.id, 1.0, age=0, stream="refunds").status
     <Status.STORED: 'stored'>
@@ -241,9 +246,25 @@ class Guardrail(NamedTuple):
     No arm is known to be worse on refunds.
     """
 
-    cap: float = 1.0
+    kind: ClassVar[str] = "guardrail"
+    needs_floor: ClassVar[bool] = True
     margin: float = 0.0
     action: GuardrailAction = "flag"
+
+    def checked(self, name: str) -> Guardrail:
+        """Check settings that a user gives for a stream of this name; return them with plain numbers."""
+        only("action of a guardrail", (self.action,), get_args(GuardrailAction))
+        margin = self.margin
+        if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0.0 <= margin < self.cap:
+            raise InputError(
+                f"the margin of guardrail {name!r} must be from 0 to below its cap, not {margin!r}"
+            )
+        return replace(self, margin=float(margin))
+
+    @staticmethod
+    def watcher(streams: Sequence[DeclaredStream]) -> Watcher:
+        """Return the watcher of all guardrails."""
+        return GuardrailWatcher(tuple(streams))
 
 
 @dataclass(frozen=True)
@@ -316,39 +337,30 @@ class GuardrailState:
         object.__setattr__(self, "outcome", "worse_arms" if worse else none)
 
 
-def checked_guardrail(name: str, given: Any) -> Guardrail:
-    """Check a guardrail that a user gives, and return it with plain numbers."""
-    if not isinstance(given, Guardrail):
-        raise InputError(f"the guardrail {name!r} must be a Guardrail(cap=1.0, margin=0.02), not {given!r}")
-    only("action of a guardrail", (given.action,), get_args(GuardrailAction))
-    cap, margin = given.cap, given.margin
-    if isinstance(cap, bool) or not isinstance(cap, int | float):
-        raise InputError(f"the cap of guardrail {name!r} must be a number, not {cap!r}")
-    if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0.0 <= margin < cap:
-        raise InputError(f"the margin of guardrail {name!r} must be from 0 to below its cap, not {margin!r}")
-    return Guardrail(float(cap), float(margin), given.action)
-
-
 @dataclass(frozen=True)
 class GuardrailWatcher(Watcher):
     """Finds the arms that are worse on a guardrail, and retires them if the guardrail says so.
 
     Parameters
     ----------
-    guardrails : sequence of (str, Guardrail)
-        By name, at least one.
+    guardrails : tuple of DeclaredStream
+        At least one.
     """
 
     name: ClassVar[str] = "guardrails"
     see = staticmethod(see)
-    guardrails: tuple[tuple[str, Guardrail], ...]
+    guardrails: tuple[DeclaredStream, ...]
 
     def start(self, comparison: Comparison) -> Guards:
-        rails = [rail for _, rail in self.guardrails]
-        ranges = [(comparison.lowest * rail.cap, rail.cap) for rail in rails]
-        margins = [rail.margin for rail in rails]
-        error = comparison_error(comparison.number)
-        return no_guards(ranges, margins, comparison.least, error, comparison.first)
+        rails = [rail.settings for rail in self.guardrails]
+        return no_guards(
+            streams=[rail.number for rail in self.guardrails],
+            ranges=[(comparison.lowest * rail.cap, rail.cap) for rail in rails],
+            margins=[rail.margin for rail in rails],
+            least=comparison.least,
+            error=comparison_error(comparison.number),
+            first=comparison.first,
+        )
 
     def with_arm(self, arrays: Guards, comparison: Comparison) -> Guards:
         new, had = self.start(comparison), arrays.worse.shape[1]
@@ -365,8 +377,8 @@ class GuardrailWatcher(Watcher):
         said: Mapping[str, Any],
     ) -> list[GuardrailState]:
         return [
-            _state(name, rail, arrays, number, playing, name_of)
-            for number, (name, rail) in enumerate(self.guardrails)
+            _state(rail.name, rail.settings, arrays, place, playing, name_of)
+            for place, rail in enumerate(self.guardrails)
         ]
 
     def found(self, arrays: Guards) -> Ints:
@@ -374,13 +386,13 @@ class GuardrailWatcher(Watcher):
 
     def log_line(self, arrays: Guards, place: Sequence[int]) -> tuple[str, dict[str, Any]]:
         number, arm = place
-        name, rail = self.guardrails[number]
+        _, name, rail = self.guardrails[number]
         closed = int(arrays.worse[number, arm])
         fields = {"guardrail": name, "margin": rail.margin, "action": rail.action, "closed_decisions": closed}
         return "a guardrail has found an arm worse", fields
 
     def retiring(self, arrays: Guards) -> Flags:
-        strict = [rail.action == "retire" for _, rail in self.guardrails]
+        strict = [rail.settings.action == "retire" for rail in self.guardrails]
         return np.asarray(arrays.worse[strict].any(axis=0))
 
 

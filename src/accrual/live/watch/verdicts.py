@@ -116,6 +116,8 @@ class Verdict:
         The answer to "may I stop?" in words.
     leader : str or None
         The arm with the largest estimate. Do not stop because of it.
+    began : int
+        The first decision that counts: 0, or the first one after the newest arm was added.
     scored : int
         Closed decisions that count.
     skipped : int
@@ -145,6 +147,7 @@ class Verdict:
     reason: str
     sentence: str
     leader: str | None
+    began: int
     scored: int
     skipped: int
     cut: int
@@ -194,7 +197,7 @@ class VerdictWatcher(Watcher):
         return verdict(arrays, playing, name_of, pace, said["alarm"].arms)
 
 
-def untold(reason: str, arms: Sequence[str], skipped: int = 0) -> Verdict:
+def untold(reason: str, arms: Sequence[str], skipped: int, began: int) -> Verdict:
     """Return the verdict if nothing can be said, now or later."""
     sentence = f"No verdict can be given: {reason}.{_not_recorded(skipped)}"
     return Verdict(
@@ -210,6 +213,7 @@ def untold(reason: str, arms: Sequence[str], skipped: int = 0) -> Verdict:
         reason=reason,
         sentence=sentence,
         leader=None,
+        began=began,
         scored=0,
         skipped=skipped,
         cut=0,
@@ -240,17 +244,18 @@ def verdict(
         The arms that no longer pay as they did.
     """
     names = [name(arm) for arm in playing]
-    skipped = int(evidence.counts[SKIPPED])
+    skipped, began = int(evidence.counts[SKIPPED]), int(evidence.counts[BEGINS])
     if len(playing) < 2:
-        return untold("there is nothing to compare, with fewer than two arms in play", names, skipped)
+        return untold("there is nothing to compare, with fewer than two arms in play", names, skipped, began)
     if evidence.counts[LOW]:
-        return untold("the floor was raised, and earlier propensities are below it", names, skipped)
+        return untold("the floor was raised, and earlier propensities are below it", names, skipped, began)
     if evidence.unit[0] == 0.0:
         return untold(
             "there is no floor, so the chance with which an arm was chosen is not known; "
             "a bandit made with floor=0.05, for example, gets verdicts",
             names,
             skipped,
+            began,
         )
     own = np.asarray(playing)
     shown = evidence.beaten[np.ix_(own, own)] != 0
@@ -280,6 +285,7 @@ def verdict(
         reason="",
         sentence=_sentence(evidence, own, names, winner, contenders, pairs, alarms),
         leader=leader,
+        began=began,
         scored=scored,
         skipped=skipped,
         cut=int(evidence.counts[CUT]),

@@ -5,17 +5,16 @@
 
 from __future__ import annotations
 
-from accrual.logs.estimate.arm_means import FEW_PAYING, PaidDecisions, arm_mean, complete
+from accrual.logs.estimate.cumulative_means import FEW_PAYING, FollowedDecisions, arm_mean, complete
 from accrual.logs.estimate.grids import EvenGrid, FineGrid
-from accrual.logs.estimate.intervals import ArmSums, GroupEstimate
+from accrual.logs.estimate.intervals import GroupEstimate
 from accrual.logs.estimate.passes import (
     ArrivalCurve,
     FinalPass,
-    FinalPassPlan,
     count_closed,
     final_pass,
     longest_followed,
-    score_pass,
+    survey,
     trace_curve,
 )
 from accrual.logs.estimate.sample import draw_samples, sample_size
@@ -24,14 +23,12 @@ from accrual.logs.estimate.window import course_grid, cut_window, first_guess, r
 
 __all__ = [
     "FEW_PAYING",
-    "ArmSums",
     "ArrivalCurve",
     "EvenGrid",
     "FinalPass",
-    "FinalPassPlan",
     "FineGrid",
+    "FollowedDecisions",
     "GroupEstimate",
-    "PaidDecisions",
     "Tail",
     "arm_mean",
     "complete",
@@ -46,7 +43,7 @@ __all__ = [
     "payments",
     "recommend",
     "sample_size",
-    "score_pass",
+    "survey",
     "trace_curve",
     "watched",
     "window_for",

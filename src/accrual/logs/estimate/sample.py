@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.arrays import Floats, Ints
-from accrual.core.errors import need
-from accrual.core.groups import NUDGE
+from accrual.core.groups import is_within
+from accrual.logs.estimate.blocks import decision_blocks
 from accrual.logs.fitted import Sample
 from accrual.logs.log import Log
 
@@ -103,17 +103,15 @@ def draw_samples(
 
 def _pieces_of(log: Log, chosen: Hashes, window: float) -> tuple[Hashes, Floats, Floats]:
     """Return the pieces of the chosen decisions that came within the window: hash, age, value."""
-    table = need("pyarrow", "fit").table({"hash": np.unique(chosen)})
-    log.connection.register("chosen", table)
-    try:
-        columns = log.connection.execute(
-            "SELECT numbers.hash, age, value FROM paid JOIN "
-            "(SELECT decided.rowid AS number, chosen.hash FROM decided "
-            "JOIN chosen ON hash(decided.id) = chosen.hash) AS numbers "
-            "ON paid.decision = numbers.number WHERE age * $1 < $2",
-            [NUDGE, window],
-        ).fetchnumpy()
-    finally:
-        log.connection.unregister("chosen")
-    hashed, age, value = (np.asarray(columns[name]) for name in ("hash", "age", "value"))
-    return hashed.astype(np.uint64), age.astype(np.float64), value.astype(np.float64)
+    wanted = np.unique(chosen)
+    found: list[tuple[Hashes, Floats, Floats]] = []
+    for some, _, hashed in decision_blocks(log):
+        place = np.minimum(np.searchsorted(wanted, hashed), len(wanted) - 1)
+        mine = np.flatnonzero(wanted[place] == hashed)
+        counts = np.diff(some.first)[mine]
+        piece = np.arange(counts.sum()) + np.repeat(some.first[mine] - np.cumsum(counts) + counts, counts)
+        piece = piece[is_within(some.age[piece], window)]
+        owner = hashed[np.searchsorted(some.first, piece, side="right") - 1]
+        found.append((owner, some.age[piece], some.value[piece]))
+    hashes, ages, values = (np.concatenate(column) for column in zip(*found, strict=True))
+    return hashes, ages, values

@@ -12,9 +12,9 @@ from accrual.core.durations import UNITS, show_length
 from accrual.core.errors import InputError, whole
 from accrual.core.interval import Interval
 from accrual.logs.estimate.grids import CoarseGrid, FineGrid
-from accrual.logs.estimate.intervals import ArmSums, GroupEstimate
+from accrual.logs.estimate.intervals import GroupEstimate
 from accrual.logs.estimate.passes import ArrivalCurve, count_followed, longest_followed
-from accrual.logs.estimate.tail import estimate_tail, payments
+from accrual.logs.estimate.tail import estimate_tail
 from accrual.logs.fitted import Recommended
 from accrual.logs.log import Log
 
@@ -25,6 +25,7 @@ GROUPS_MOST = 200
 _GROUPS = (2, 3, 4, 5, 6, 8, 10, 12, 15, 16, 20, 24, 25, 30, 32, 40, 50, 60)
 _OFF = 0.01  # of the reward: what reading the spread evenly within groups may be off by
 _STEPS_MOST = 2.0**53  # beyond that, floating-point numbers skip some
+_COUNT_MOST = 1e12  # payments behind pay that never varies; more would change nothing
 _FINE = 1000  # steps in a group, from which on it does not matter whether they are whole
 
 
@@ -176,22 +177,20 @@ def _within(curve: ArrivalCurve, window: float) -> tuple[Floats, Floats]:
 
 
 def recommend(
-    course: ArmSums, bins: Floats, curve: ArrivalCurve, ends: Ints, groups: int
+    estimate: GroupEstimate, bins: Floats, curve: ArrivalCurve, ends: Ints, groups: int
 ) -> tuple[Recommended, Floats]:
     """Recommend a window with its interval (Woodruff's), and give the shares arrived by `bins`, 3 x bins.
 
     The interval's ends are the ages at which the interval of the share arrived reaches 99 %, first with
     its upper and last with its lower end. Within a bin the share is taken to rise as the curve does.
     """
-    estimate = GroupEstimate(course)
     arrived = estimate.shares(np.tril(np.ones((len(bins), len(bins)))))
     value, low, high = (_age_of(row, curve, ends) for row in arrived[[0, 2, 1]])
     means = np.maximum(estimate.group_means, 0.0)
-    seen = estimate.seen[None, :]
-    paid, square = (np.diag(x)[None, :] for x in (course.paid, course.square))
     beyond, faded = Interval(1.0, 0.0, 1.0), False  # one bin says nothing about what comes after it
     if len(bins) > 1:
-        tail = estimate_tail(means / means.sum(), bins, counts=payments(seen, paid, square))
+        counts = means**2 / np.maximum(np.diag(estimate.covariance), means**2 / _COUNT_MOST + 1e-300)
+        tail = estimate_tail(means / means.sum(), bins, counts=counts)
         beyond = Interval(tail.share, tail.low, tail.high)
         faded = tail.share <= 1.0 - SHARE and not tail.heavier
     window = Interval(value, min(low, value), max(high, value))

@@ -27,6 +27,7 @@ _GUESSES: dict[str, tuple[str, ...]] = {
     "age": ("age", "delay", "lag", "elapsed"),
     "key": ("key", "piece_id", "event_id", "piece_key"),
 }  # fmt: skip
+_NO_DECISION = {*_GUESSES["arm"], *_GUESSES["key"]}  # names that end in _id and are something else
 # In a joined table a row is a piece: "time" is its decision's, and "id" may be its own.
 _JOINED = {**_GUESSES, "id": _GUESSES["decision"], "piece_at": _GUESSES["piece_at"][: -len(_TIMES)]}
 DECISION_GUESSES = {role: _GUESSES[role] for role in DECISION_ROLES}
@@ -40,6 +41,8 @@ _MEANINGS = {
 NUMBERS = re.compile(
     r"^(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL(\(.*\))?|U?INT(8|16|32|64|128)|BIGNUM)$"
 )
+DURATIONS = {f"duration[{unit}]": size for unit, size in (("s", 1e0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))}
+"""Lengths of time that a Parquet file stores as numbers, and how many of them are a second."""
 TIMED = re.compile(r"^(DATE|TIMESTAMP(_S|_MS|_NS)?|DATETIME)$")
 ZONED = re.compile(r"^TIMESTAMP((_NS|_MS|_S)? WITH TIME ZONE|TZ(_NS)?)$")
 
@@ -54,6 +57,13 @@ def assign(
     of pieces, a column of the name that the user gave for the decision's id is the decision's id there too.
     """
     names = [_plain(name) for name in source.names]
+    if "decision" in guesses or "value" in guesses:
+        # A row is a piece: where it has an id and another column such as assignment_id, which is the
+        # decision's cannot be guessed.
+        others = [name for name in names if name.endswith("_id") and name not in _NO_DECISION]
+        guesses = {
+            role: tuple(n for n in likely if n != "id" or not others) for role, likely in guesses.items()
+        }
     columns = {role: column_named(source, given[role], role) for role in guesses if role in given}
     if "decision" in guesses and "decision" not in given and source.names.count(given.get("id", "")) == 1:
         columns["decision"] = source.names.index(given["id"])  # the two tables call it by one name
@@ -116,6 +126,8 @@ def number_expression(source: TableSource, column: int, role: str) -> str:
         return f"CAST(c{column} AS DOUBLE)"
     if kind == "INTERVAL" and role == "age":
         return f"epoch(c{column})"
+    if kind in DURATIONS and role == "age":
+        return f"c{column} / {DURATIONS[kind]:.1f}"
     raise InputError(
         f"{source.label}: column {source.names[column]!r} ({role}) must hold numbers, not {kind}"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -15,15 +16,20 @@ from accrual.core.durations import unit_seconds
 from accrual.core.errors import InputError, need
 from accrual.core.files import csv_cell
 from accrual.logs.log import TICKS, Log
-from accrual.logs.read.columns import empty, number_expression, text_expression
+from accrual.logs.read.columns import DURATIONS, empty, number_expression, text_expression
 from accrual.logs.read.contexts import find_context_columns
-from accrual.logs.read.oddity_checks import OddityFacts
+from accrual.logs.read.oddity_checks import CONTRADICTING, OddityFacts
 from accrual.logs.read.reading import CheckedColumn, Reading, Tables, check_zones
 from accrual.logs.read.sources import run
 from accrual.logs.read.times import TimeColumn
 
 ARMS_MOST = 10_000
 _NAMES = {"id": "id", "arm": "arm", "at": "tick", "propensity": "propensity", "window": "own_window"}
+_AGES_LEAST = 5  # different ages, below which nothing is said about whose they are
+_NEAR = 0.1  # of the longest age: near 0
+_KINDS_MOST = 0.2  # different keys for each piece; above that they tell pieces apart
+_LOOKED_AT = 100_000  # values, to see how numbers are written
+_AFTER_END = (1 << 32) - 1  # stands for the decision of a piece after the log's end
 _HEAD = ("file", "row", "column", "role", "value", "needed")
 
 
@@ -32,7 +38,7 @@ def load_decisions(log: Log, tables: Tables, reading: Reading) -> None:
     source = tables.decisions
     moments = TimeColumn(log.connection, source, tables.decision_columns["at"], "at", reading.times)
     log.timestamps, log.time_unit, log.time_style = moments.timestamps, moments.unit, moments.style
-    log.moment_sql = moments.reading("$1")
+    log.moment_sql, log.dates = moments.reading("$1"), moments.dates
     if moments.kind:
         log.notes.append(f"{source.names[tables.decision_columns['at']]} (at): {moments.kind}")
     cells = _decision_cells(tables, moments)
@@ -107,12 +113,22 @@ def _read_decisions(
 def _check_unique(log: Log, tables: Tables, cells: dict[str, CheckedColumn]) -> None:
     source = tables.decisions
     if not tables.joined:
-        twice = log.query("SELECT id FROM raw GROUP BY id HAVING count(*) > 1 LIMIT 1")
-        if twice:
-            name = source.names[tables.decision_columns["id"]]
+        rows, ids = log.query("SELECT count(*), count(DISTINCT id) FROM raw")[0]
+        if rows > ids:
+            log.query("CREATE TABLE once AS SELECT DISTINCT * FROM raw")
+            log.query("DROP TABLE raw")
+            log.query("ALTER TABLE once RENAME TO raw")
+            log.counts.copies = rows - log.query("SELECT count(*) FROM raw")[0][0]
+        if rows - log.counts.copies > ids:
+            twice = log.query("SELECT id FROM raw GROUP BY id HAVING count(*) > 1 ORDER BY id")
+            name, shown = (
+                source.names[tables.decision_columns["id"]],
+                ", ".join(repr(x) for (x,) in twice[:5]),
+            )
             raise InputError(
-                f"{source.label}: column {name!r} (id) has {twice[0][0]!r} more than once; "
-                "each decision must have an id of its own"
+                f"{source.label}: column {name!r} (id) has {shown}{' and others' if len(twice) > 5 else ''} "
+                f"more than once, in rows that contradict each other ({len(twice):,} ids); each decision "
+                "must have an id of its own"
             )
         return
     for role, cell in cells.items():
@@ -188,18 +204,29 @@ class _Cells(NamedTuple):
     aware: str  # SQL: whether the piece's time has a time zone
 
 
-def load_pieces(log: Log, tables: Tables, reading: Reading) -> OddityFacts:
-    """Make the table `paid` (decision, age, value), in the order of decisions; say what may be odd."""
+def load_pieces(log: Log, tables: Tables, reading: Reading, end: float | None = None) -> OddityFacts:
+    """Make the table `paid` (decision, age, value), in the order of decisions; say what may be odd.
+
+    Pieces at `end` (in ticks) or after it are counted and left out.
+    """
+    _check_key(log, tables, reading)
     cells = _piece_cells(log, tables, reading)
     if reading.skips:
         skip_bad_rows(log, (cells.decision, cells.age, cells.value), reading)
-    keyed = _read_pieces(log, tables, cells, reading)
+    keyed = _read_pieces(log, tables, cells, reading, end)
     facts = OddityFacts()
     _drop_orphans(log, tables, cells, reading, facts)
     cells.age.expect(log, "paid", "age")
     cells.value.expect(log, "paid", "value")
     _drop_repeats(log, tables, keyed, reading)
-    facts.ages_without_unit = "age" in tables.piece_columns and log.timestamps and reading.age_unit is None
+    ages = tables.piece_columns.get("age")
+    facts.ages_without_unit = (
+        ages is not None and log.timestamps and reading.age_unit is None
+        and tables.pieces.types[ages] not in ("INTERVAL", *DURATIONS)
+    )  # fmt: skip
+    facts.joined, facts.thousands = tables.joined, _thousands(log, tables)
+    if ages is not None and "age" not in reading.columns:
+        _check_age(log, tables)
     if log.timestamps and reading.age_unit is None:
         lengths = [
             name for name, here in (("ages", facts.ages_without_unit), ("windows", log.has_window)) if here
@@ -223,7 +250,7 @@ def _piece_cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
     join = f"JOIN decided ON {own} = decided.id"
     aware = "NULL::BOOLEAN"
     if "age" in columns:
-        durations = source.types[columns["age"]] == "INTERVAL"
+        durations = source.types[columns["age"]] in ("INTERVAL", *DURATIONS)
         if durations and not log.timestamps:
             raise InputError(
                 f"{source.label}: column {source.names[columns['age']]!r} (age) holds durations, "
@@ -242,6 +269,12 @@ def _piece_cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
                 f"{source.label}: column {source.names[columns['piece_at']]!r} (piece_at) holds "
                 f"{kinds[moments.timestamps]}, but the decisions' times are {kinds[log.timestamps]}"
             )
+        if reading.timezone and moments.dates != log.dates:
+            which = ("the pieces'", "the decisions'")[log.dates]
+            raise InputError(
+                f"{source.label}: {which} times are dates and the others have a time of day: --timezone "
+                "would move one and not the other; write all of them with a time of day, or leave it out"
+            )
         if moments.unit and log.time_unit and moments.unit != log.time_unit:
             raise InputError(
                 f"{source.label}: column {source.names[columns['piece_at']]!r} (piece_at) counts "
@@ -253,26 +286,34 @@ def _piece_cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
         aware = moments.aware
         sql = f"({moments.tick} - decided.tick) / {TICKS if log.timestamps else 1}"
         role, needed = "piece_at", f"{moments.needed} that is not before its decision's time"
-    age = CheckedColumn(source, columns[role], role, sql, needed, "{x} >= 0 AND isfinite({x})", join, among)
+    age = CheckedColumn(
+        source, columns[role], role, sql, needed, "{x} >= 0 AND isfinite({x})", join, among,
+        "is below 0" if role == "age" else "is before its decision's time",
+    )  # fmt: skip
     good = "isfinite({x})" if reading.allow_negative else "{x} >= 0 AND isfinite({x})"
     least = "" if reading.allow_negative else " of at least 0 (or allow negative values)"
     sql = number_expression(source, columns["value"], "value")
     value = CheckedColumn(
-        source, columns["value"], "value", sql, f"a finite number{least}", good, among=among
-    )
+        source, columns["value"], "value", sql, f"a finite number{least}", good, among=among,
+        below="is below 0: say --allow-negative if these are refunds, which would count",
+    )  # fmt: skip
     return _Cells(decision, age, value, aware)
 
 
-def _read_pieces(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> bool:
+def _read_pieces(log: Log, tables: Tables, cells: _Cells, reading: Reading, end: float | None) -> bool:
     """Make `paid`, orphans last, and return whether pieces have keys.
 
-    Sorting is much of the work and should stay in memory. So only the columns that are needed are sorted,
-    and only when the join is done: both at once run out of memory where each alone does not.
+    Sorting is much of the work, so pieces are sorted by as little as possible: by decision, where they have
+    no keys.
     """
     columns = tables.piece_columns
     keyed = "key" in columns
     zoned = cells.aware not in {"true", "false", "NULL::BOOLEAN"}  # by row, that is, and not by type
-    chosen = ["decided.rowid::UINTEGER AS decision", f"{cells.age.sql} AS age", f"{cells.value.sql} AS value"]
+    number = "decided.rowid::UINTEGER"
+    if end is not None:  # what is to be left out is sorted to the end of the table, where it is quickly found
+        late = f"decided.tick + ({cells.age.sql}) * {log.unit} >= {end!r}"
+        number = f"CASE WHEN {late} THEN {_AFTER_END}::UINTEGER ELSE {number} END"
+    chosen = [f"{number} AS decision", f"{cells.age.sql} AS age", f"{cells.value.sql} AS value"]
     if keyed:
         # A key need only distinguish the pieces of one decision, for which 64 bits are plenty.
         key = text_expression(tables.pieces, columns["key"], "key")
@@ -284,15 +325,16 @@ def _read_pieces(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> b
         wanted += [
             cells.decision.is_good, f"(decided.id IS NULL OR {cells.age.is_good})", cells.value.is_good
         ]  # fmt: skip
-    run(
-        log.connection,
-        f"CREATE TABLE joined AS SELECT {', '.join(chosen)} FROM {tables.pieces.scan} "
-        f"LEFT {cells.age.join} WHERE {' AND '.join(wanted)}",
-        tables.pieces,
-    )
-    order = "decision NULLS LAST, key, age, value" if keyed else "decision NULLS LAST, age, value"
-    log.query(f"CREATE TABLE paid AS SELECT * FROM joined ORDER BY {order}")
-    log.query("DROP TABLE joined")
+    rows = f"SELECT {', '.join(chosen)} FROM {tables.pieces.scan} LEFT {cells.age.join} "
+    rows += f"WHERE {' AND '.join(wanted)}"
+    order = "decision NULLS LAST" + (", key, age, value" if keyed else "")
+    try:
+        run(log.connection, f"CREATE TABLE paid AS {rows} ORDER BY {order}", tables.pieces)
+    except MemoryError:
+        # Joining and sorting each need less memory than both at once.
+        run(log.connection, f"CREATE TABLE joined AS {rows}", tables.pieces)
+        log.query(f"CREATE TABLE paid AS SELECT * FROM joined ORDER BY {order}")
+        log.query("DROP TABLE joined")
     table = "paid" if zoned else f"(SELECT {cells.aware} AS aware)"
     aware, naive = log.query(f"SELECT bool_or(aware), bool_or(NOT aware) FROM {table}")[0]
     check_zones(log, tables.pieces, aware, naive, reading.timezone)
@@ -302,6 +344,7 @@ def _read_pieces(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> b
 def _drop_orphans(log: Log, tables: Tables, cells: _Cells, reading: Reading, facts: OddityFacts) -> None:
     everything, kept = log.query("SELECT count(*), count(decision) FROM paid")[0]
     log.counts.orphans = everything - kept
+    log.counts.after_end = log.query(f"SELECT count(*) FROM paid WHERE decision = {_AFTER_END}")[0][0]
     if log.counts.orphans:  # a piece without any id is a mistake, not an orphan
         cells.decision.expect_source(log)
         facts.alike = _alike(log, cells)
@@ -312,7 +355,7 @@ def _drop_orphans(log: Log, tables: Tables, cells: _Cells, reading: Reading, fac
             join=f"LEFT {cells.age.join}", among=cells.decision.among,
         )  # fmt: skip
         here.expect(log, "paid", "decision")
-    log.query("DELETE FROM paid WHERE decision IS NULL")
+    log.query(f"DELETE FROM paid WHERE decision IS NULL OR decision = {_AFTER_END}")
 
 
 def _alike(log: Log, cells: _Cells) -> int:
@@ -330,32 +373,93 @@ def _alike(log: Log, cells: _Cells) -> int:
     )
 
 
+def _check_age(log: Log, tables: Tables) -> None:
+    """Ask about a column called age that looks like a person's: never near 0, and one in each decision."""
+    least, most, different = log.query("SELECT min(age), max(age), approx_count_distinct(age) FROM paid")[0]
+    if not different or different < _AGES_LEAST or least < _NEAR * most:
+        return
+    several, varied, whole = log.query(
+        "SELECT count(*) FILTER (n > 1), count(*) FILTER (low < high), bool_and(low = floor(low)) FROM "
+        "(SELECT count(*) AS n, min(age) AS low, max(age) AS high FROM paid GROUP BY decision)"
+    )[0]
+    if varied or not (several or whole):
+        return
+    name = tables.pieces.names[tables.piece_columns["age"]]
+    raise InputError(
+        f"{tables.pieces.label}: column {name!r} is never near 0 and the same in all pieces of a decision, "
+        f"so it may be a person's age: say --column age={name} if it is how long after its decision a piece "
+        "came, or --column piece_at=COLUMN for the time when it came"
+    )
+
+
+def _check_key(log: Log, tables: Tables, reading: Reading) -> None:
+    """Forget a key that was guessed, where it tells kinds of pieces apart and not pieces."""
+    if "key" not in tables.piece_columns or "key" in reading.columns:
+        return
+    key = text_expression(tables.pieces, tables.piece_columns["key"], "key")
+    rows, different = run(
+        log.connection,
+        f"SELECT count({key}), approx_count_distinct({key}) FROM {tables.pieces.scan}",
+        tables.pieces,
+    ).fetchone()
+    if different > _KINDS_MOST * rows:
+        return
+    own, value = tables.id_expressions()[1], tables.piece_columns["value"]
+    when = tables.piece_columns.get("age", tables.piece_columns.get("piece_at"))
+    pieces, keys = run(
+        log.connection,
+        f"SELECT sum(n), count(*) FROM (SELECT count(DISTINCT (c{value}, c{when})) AS n FROM "
+        f"{tables.pieces.scan} WHERE {key} IS NOT NULL GROUP BY {own}, {key})",
+        tables.pieces,
+    ).fetchone()
+    if pieces is None or pieces - keys <= CONTRADICTING * pieces:
+        return
+    name = tables.pieces.names[tables.piece_columns.pop("key")]
+    log.columns.pop("key", None)
+    log.odd.append(
+        f"{name!r} is not taken for the key of pieces, as {pieces - keys:,} of {pieces:,} would contradict "
+        f"another with the same decision and {name}: if it is the key, say --column key={name}"
+    )
+
+
+def _thousands(log: Log, tables: Tables) -> str:
+    """Return a value in which a point may separate thousands: it stands before three digits in every "
+    "value."""
+    source, x = tables.pieces, f"c{tables.piece_columns['value']}"
+    if source.types[tables.piece_columns["value"]] != "VARCHAR":
+        return ""
+    some = f"SELECT trim({x}) AS x FROM {source.scan} WHERE {x} <> '' LIMIT {_LOOKED_AT}"
+    example, plain = run(
+        log.connection,
+        f"SELECT min(x) FILTER (x LIKE '%.%'), count(*) FILTER (x NOT LIKE '%.%') FROM ({some}) "
+        "HAVING bool_and(regexp_full_match(x, '-?(0|[1-9][0-9]{0,2}(\\.[0-9]{3})*)'))",
+        source,
+    ).fetchone() or ("", 0)
+    return (example or "") if plain else ""
+
+
 def _drop_repeats(log: Log, tables: Tables, keyed: bool, reading: Reading) -> None:
-    """Count the pieces that repeat the one before; where pieces have keys, keep the first of each key."""
+    """Keep the first of the pieces with the same key, and count the others."""
+    if not keyed:
+        return
     counts = log.counts
     pyarrow = need("pyarrow", "fit")
     log.query("CREATE TABLE repeated (place BIGINT)")
     before: tuple[float, ...] = (-1, 0, 0.0, 0.0)
     writer = log.connection.cursor()
-    key_sql = "key" if keyed else "0::UBIGINT"
-    for place, decision, key, age, value in log.stream(
-        f"SELECT rowid, decision, {key_sql}, age, value FROM paid"
-    ):
-        columns = (decision, key, age, value)
+    for place, *columns in log.stream("SELECT rowid, decision, key, age, value FROM paid"):
         same = [
             np.concatenate([[x[0] == last], x[1:] == x[:-1]]) for x, last in zip(columns, before, strict=True)
         ]
         before = tuple(x[-1] for x in columns)
-        alike = same[2] & same[3]
-        if keyed:
-            repeat = same[0] & same[1] & (key != 0)
-            counts.repeats += int(repeat.sum())
-            counts.conflicts += int((repeat & ~alike).sum())
-            if repeat.any():
-                here = pyarrow.table({"place": place[repeat]})
-                writer.register("found", here)
-                writer.execute("INSERT INTO repeated SELECT place FROM found")
-        counts.identical += int((same[0] & alike & (key == 0)).sum())
+        alike, repeat = same[2] & same[3], same[0] & same[1] & (columns[1] != 0)
+        counts.repeats += int(repeat.sum())
+        counts.conflicts += int((repeat & ~alike).sum())
+        counts.identical += int((same[0] & alike & (columns[1] == 0)).sum())
+        if repeat.any():
+            here = pyarrow.table({"place": place[repeat]})
+            writer.register("found", here)
+            writer.execute("INSERT INTO repeated SELECT place FROM found")
     if counts.conflicts and reading.strict:
         name = tables.pieces.names[tables.piece_columns["key"]]
         raise InputError(
@@ -369,16 +473,20 @@ def _drop_repeats(log: Log, tables: Tables, keyed: bool, reading: Reading) -> No
 
 def skip_bad_rows(log: Log, cells: Iterable[CheckedColumn], reading: Reading) -> None:
     """Count the rows with a cell that cannot be read, and list those cells in the reading's file."""
-    bad_cells = [
-        (label, row, cell.source.names[cell.column], cell.role, text, cell.needed)
-        for cell in cells
-        for label, row, text in cell.bad_rows(log)
-    ]
-    log.counts.bad_rows += len({line[:2] for line in bad_cells})
+    bad_cells = []
+    reasons: dict[tuple[str, int], str] = {}  # of a row, the first
+    for cell in cells:
+        name = cell.source.names[cell.column]
+        for label, row, text, why in cell.bad_rows(log):
+            bad_cells.append((label, row, name, cell.role, text, cell.needed))
+            reasons.setdefault((label, row), f"{name} ({cell.role}) {why}")
+    log.counts.bad_rows += len(reasons)
+    for why, count in Counter(reasons.values()).most_common():
+        log.rejected[why] = log.rejected.get(why, 0) + count
     if reading.bad_rows_file is None or not bad_cells:
         return
     path = Path(reading.bad_rows_file)
-    begun = log.counts.bad_rows > len({line[:2] for line in bad_cells})  # by the decisions' rows
+    begun = log.counts.bad_rows > len(reasons)  # by the decisions' rows
     with path.open("a" if begun else "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         if not begun:

@@ -21,7 +21,17 @@ from accrual.logs.read.contexts import ContextCounts, count_cells
 
 _GAP = 0.05  # of the log's length: what may lie between the last piece and the last decision
 _ORPHANS = 0.01  # of the pieces
-_IDENTICAL = 0.5  # of the pieces
+_IDENTICAL, _MORE = 0.02, 3.0  # of the pieces, and how many times as many as chance explains
+CONTRADICTING = 0.01  # of the pieces, with the key of another
+_UNLIKELY = 7.0  # expected number of decisions that would pay in a gap; none comes with a chance of exp(-7)
+_DAYS_MOST = 4000.0  # ages up to that may be days
+_TINY = 0.05  # of the log's length: ages that short may be in another unit
+_ENOUGH = 50  # decisions, to tell whether a table lacks those that paid nothing
+_RISING, _RISERS = (
+    0.95,
+    20,
+)  # of the decisions with three pieces or more, whose values never fall; and how many
+_LOOKED_AT = 5000  # decisions, for that
 NOBODY = {"na", "n/a", "null", "none", "nan", "nil", "-", "?", "unknown", "undefined"}
 SHOWN = 5
 _VALUES_MOST = 1000  # different values of a column up to which each is checked
@@ -49,16 +59,22 @@ class OddityFacts:
     longest_age: float = 0.0
     alike: int = 0  # orphans whose id differs from a decision's only by spaces around it or by capitals
     ages_without_unit: bool = False  # whether there is a column of ages for which no unit is given
+    payers: int = 0  # decisions that have a piece
+    joined: bool = False  # whether decisions and pieces were one table
+    thousands: str = ""  # a value whose point may separate thousands
 
 
 def oddities(log: Log, facts: OddityFacts) -> list[str]:
     """Say what is odd about a log."""
-    return [*_ends(log, facts), *_pieces(log, facts), *_ages(log, facts), *_arms(log.arms)]
+    return [
+        *(f"rows are left out ({count:,}): {why}" for why, count in log.rejected.items()),
+        *_ends(log, facts), *_pieces(log, facts), *_values(log, facts), *_ages(log, facts), *_arms(log.arms),
+    ]  # fmt: skip
 
 
 def _ends(log: Log, facts: OddityFacts) -> Iterator[str]:
     gap, length = min(facts.last_decision, log.end) - facts.last_piece, log.end - log.first
-    if gap > _GAP * length > 0.0:
+    if gap > _GAP * length > 0.0 and facts.payers * gap > _UNLIKELY * length:
         yield (
             f"the last piece comes {show_length(gap, log.timestamps)} before the last decision: if the "
             f"pieces were cut there, say so with --end '{log.moment(facts.last_piece)}'; decisions after it "
@@ -79,21 +95,71 @@ def _pieces(log: Log, facts: OddityFacts) -> Iterator[str]:
             f"{counts.orphans:,} of {everything:,} pieces have no decision in the log: is the table of "
             "decisions complete, and are these the right ids?"
         )
-    if counts.identical > _IDENTICAL * counts.pieces:
+    if counts.conflicts > CONTRADICTING * counts.pieces:
+        yield (
+            f"{counts.conflicts:,} pieces are left out because another has their decision and key and "
+            f"another value or age: is {log.columns['key']!r} the key of a piece?"
+        )
+    if counts.identical > _IDENTICAL * counts.pieces and (
+        2 * counts.identical >= counts.pieces or counts.identical > _MORE * _expected_identical(log)
+    ):
         yield (
             f"{counts.identical:,} of {counts.pieces:,} pieces repeat another to the digit and have no key: "
             "if rows were written twice, remove them or name a key with --column key=COLUMN"
         )
+    if (
+        facts.joined
+        and counts.decisions == facts.payers >= _ENOUGH
+        and log.query("SELECT min(value) > 0 FROM paid")[0][0]
+    ):
+        yield (
+            "every decision of this one table has a piece: if decisions that paid nothing are missing, as "
+            "after an inner join, the means are too high; they need a row each, with the piece's columns "
+            "empty"
+        )
+
+
+def _expected_identical(log: Log) -> float:
+    """Return how many pieces of one decision would be equal by chance, if all were drawn from those of the "
+    "log."""
+    alike = "SELECT sum(n * n) FROM (SELECT count(*)::DOUBLE AS n FROM paid GROUP BY age, value)"
+    pairs = "SELECT sum(n * (n - 1) / 2) FROM (SELECT count(*)::DOUBLE AS n FROM paid GROUP BY decision)"
+    ((same, both),) = log.query(f"SELECT ({alike}), ({pairs})")
+    return float(same * both) / max(log.counts.pieces, 1) ** 2
+
+
+def _values(log: Log, facts: OddityFacts) -> Iterator[str]:
+    if facts.thousands:
+        yield (
+            f"values have three digits after every point, such as {facts.thousands!r}: if the point "
+            "separates thousands, write them without it; now it is read as a decimal point"
+        )
+    many, rising = log.query(
+        "SELECT count(*), count(*) FILTER (rises AND last > first) FROM (SELECT bool_and(coalesce(value >= "
+        "before, true)) AS rises, min(value) AS first, max(value) AS last FROM (SELECT decision, value, "
+        "lag(value) OVER (PARTITION BY decision ORDER BY age, value) AS before FROM paid "
+        f"WHERE decision < {_LOOKED_AT}) GROUP BY decision HAVING count(*) > 2)"
+    )[0]
+    if many >= _RISERS and rising > _RISING * many:
+        yield (
+            f"values never fall from piece to piece in {rising:,} of {many:,} decisions: if each is the "
+            "total so far, take the differences; now all of them are added up"
+        )
 
 
 def _ages(log: Log, facts: OddityFacts) -> Iterator[str]:
-    """Ask about ages that look like days: tiny as seconds, and within the log's length as days."""
-    day = 86_400.0
-    length = log.end - log.first
-    if facts.ages_without_unit and facts.longest_age >= 1.0 and facts.longest_age * day <= 1.05 * length:
+    """Ask about ages without a unit that look like another one: tiny as seconds, or beyond the log."""
+    length = max(facts.last_decision - log.first, 1.0)
+    if facts.ages_without_unit and 1.0 <= facts.longest_age <= min(_DAYS_MOST, _TINY * length):
         yield (
             f"ages are read as seconds, and the longest is {facts.longest_age:.4g} in a log of "
             f"{show_length(length, True)}: if they are days say --age-unit d, if seconds --age-unit s"
+        )
+    elif facts.ages_without_unit and facts.longest_age > length / _TINY:
+        yield (
+            f"ages are read as seconds, and the longest is {show_length(facts.longest_age, True)} where all "
+            f"decisions were made within {show_length(length, True)}: if they are in a smaller unit, such as "
+            "milliseconds, divide them; if they are seconds, say --age-unit s"
         )
 
 

@@ -120,6 +120,7 @@ class CheckedColumn:
     good: str = "{x} IS NOT NULL"
     join: str = ""
     among: str = "true"
+    below: str = "is below 0"  # what is wrong where the cell can be read and is negative
 
     def expect(self, log: Log, table: str, name: str) -> None:
         """Refuse the first row whose cell is not `good`, if `table`'s column `name` has one."""
@@ -130,21 +131,23 @@ class CheckedColumn:
 
     def expect_source(self, log: Log) -> None:
         """Refuse the first row of the source whose cell is not `good`."""
-        for label, row, text in self.bad_rows(log, " LIMIT 1"):
+        for label, row, text, _ in self.bad_rows(log, " LIMIT 1"):
             what = "is empty" if text in {None, ""} else f"is {text[:_SHOWN]!r}"
             column = self.source.names[self.column]
             raise InputError(f"{label}: row {row}: column {column!r} ({self.role}) {what}, not {self.needed}")
 
-    def bad_rows(self, log: Log, most: str = "") -> Iterator[tuple[str, int, str]]:
-        """Yield file, row (from 1) and text of each cell of the source that is not `good`."""
+    def bad_rows(self, log: Log, most: str = "") -> Iterator[tuple[str, int, str, str]]:
+        """Yield file, row (from 1), text and what is wrong, for each cell of the source that is not "
+        "`good`."""
         for part in self.source.parts or [self.source]:
             query = (
-                f"SELECT row, CAST(c{self.column} AS VARCHAR) FROM "
+                f"SELECT row, CAST(c{self.column} AS VARCHAR), TRY_CAST(({self.sql}) AS DOUBLE) < 0 FROM "
                 f"(SELECT row_number() OVER () AS row, * FROM {part.scan}) {self.join} "
                 f"WHERE {self.among} AND NOT {self.is_good} ORDER BY row{most}"
             )
-            for row, text in run(log.connection, query, part).fetchall():
-                yield part.label, row, text
+            for row, text, below in run(log.connection, query, part).fetchall():
+                why = "is empty" if text in {None, ""} else self.below if below else f"is not {self.needed}"
+                yield part.label, row, text, why
 
     @property
     def is_good(self) -> str:

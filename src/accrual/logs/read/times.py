@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from accrual.core.errors import InputError, unknown
@@ -17,14 +18,29 @@ from accrual.logs.read.sources import TableSource, run
 TIME_UNITS = ("s", "ms", "us", "ns", "number")
 
 _SAMPLE = 10_000  # cells that are read to recognise a format
-_LEAST_DATES = 5  # different six-digit numbers that must all read as dates before the user is asked
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _NAMES = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 _EPOCH = (946_684_800, 4_102_444_800)  # seconds since 1970, from the year 2000 to 2100
-_DIGITS = (("%Y%m%d", 8), ("%Y%m%d%H%M%S", 14))
+# Dates packed into digits. The first two are read; of the others the user is asked, if so many different
+# cells are all such dates: fewer where the year has four digits, which plain numbers seldom look like.
+_PACKED = (
+    ("%Y%m%d", 1), ("%Y%m%d%H%M%S", 1), ("%Y%m", 2), ("%G%V", 2), ("%Y%j", 2), ("%d%m%Y", 2), ("%m%d%Y", 2),
+    ("%Y%m%d%H", 2), ("%Y%m%d%H%M", 2), ("%Y%m%d%H%M%S%g", 2), ("%y%m%d", 5), ("%d%m%y", 5), ("%y%m%d%H", 5),
+    ("%y%m%d%H%M", 5), ("%y%m%d%H%M%S", 5),
+)  # fmt: skip
+_PARTS = {
+    "%Y": "(19|20)[0-9]{2}", "%G": "(19|20)[0-9]{2}", "%y": "[0-9]{2}", "%m": "(0[1-9]|1[0-2])",
+    "%d": "(0[1-9]|[12][0-9]|3[01])", "%j": "(00[1-9]|0[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6])",
+    "%V": "(0[1-9]|[1-4][0-9]|5[0-3])", "%H": "([01][0-9]|2[0-3])", "%M": "[0-5][0-9]", "%S": "[0-5][0-9]",
+    "%g": "[0-9]{3}",
+}  # fmt: skip
+_EACH_YEAR = 5  # different dates, at least, where the year stands last
+_WHOLE = re.compile(r"\.0*$")  # what a column of numbers may write after whole numbers
 _NAIVE = r"\s*[0-9/.-]+([T ]+[0-9:.,]+)?\s*"
 _DATE = re.compile(r"\s*\d{4}[/-]\d\d[/-]\d\d\s*")
-_SHORT_YEAR = re.compile(r"\s*\d{1,2}[/.-]\d{1,2}[/.-]\d{2}(\D.*)?")
+_SHORT_YEAR = re.compile(
+    r"\s*(\d{1,2}[/. -](\d{1,2}|[A-Za-z]{3,9})[/. -]\d{2}([^\d:/.,-].*)?|[A-Za-z]{3,9}[-/]\d{2}\s*)"
+)
 _DATES = (
     "%d/%m/%Y",
     "%m/%d/%Y",
@@ -35,9 +51,15 @@ _DATES = (
     "%b %d, %Y",
     "%d-%b-%Y",
     "%d %B %Y",
+    "%Y.%m.%d",
+    "%Y-%m-%d",
 )
-_CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
-_FORMATS = tuple(date + clock for clock in _CLOCKS for date in _DATES)
+_CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p", " %H:%M:%S %z")
+_FORMATS = (
+    *(date + clock for clock in _CLOCKS for date in _DATES),
+    "%Y-%m-%dT%H:%M:%S,%f", "%Y-%m-%d %H:%M:%S,%f", "%Y-%m-%d %H:%M:%S.%f %z", "%Y%m%dT%H%M%S",
+    "%Y%m%dT%H%M%S%z", "%d/%b/%Y:%H:%M:%S %z", "%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S %Z",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -77,6 +99,8 @@ class TimeColumn:
         SQL for the moment, in microseconds or as the number; NULL where the cell is no time.
     aware : str
         SQL that tells whether it has a time zone of its own.
+    dates : bool
+        Whether all are dates without a time of day.
     """
 
     def __init__(
@@ -93,13 +117,13 @@ class TimeColumn:
         self._options = options
         self._where = f"{source.label}: column {source.names[column]!r} ({role})"
         self._type = source.types[column]
-        self.kind, self.aware, self._like = "", "NULL::BOOLEAN", like
+        self.kind, self.aware, self._like, self.dates = "", "NULL::BOOLEAN", like, False
         self._format, self._epoch = options.format, options.unit if options.unit != "number" else None
         if TIMED.match(self._type) or ZONED.match(self._type):
             if options.format or options.unit:
                 raise InputError(f"{self._where} holds timestamps already: leave out the time format or unit")
             self.aware = "true" if ZONED.match(self._type) else "false"
-            self._moment, self._dates = "{x}", self._type == "DATE"
+            self._moment, self.dates = "{x}", self._type == "DATE"
             self.timestamps = True
         else:
             if self._type != "VARCHAR" and not NUMBERS.match(self._type):
@@ -116,7 +140,7 @@ class TimeColumn:
             return _epoch(cell, _PER_SECOND[self._epoch])
         # What has no time zone of its own is in the connection's; but a date is a date in any of them, and
         # where that is UTC there is no need for the slow conversion.
-        plain = self._dates or (self.aware == "false" and self._options.zone is None)
+        plain = self.dates or (self.aware == "false" and self._options.zone is None)
         kind = "TIMESTAMP" if plain else "TIMESTAMPTZ"
         moment = f"TRY_CAST({self._moment.replace('{x}', cell)} AS {kind})"
         return f"CASE WHEN isfinite({moment}) THEN epoch_us({moment}) END"
@@ -142,34 +166,45 @@ class TimeColumn:
         if self._options.unit == "number" or not cells:
             return
         if all(number is not None for number in numbers):
-            self._recognise_numbers([number for number in numbers if number is not None])
+            if not self._recognise_digits([_WHOLE.sub("", cell.strip()) for cell in cells]):
+                self._recognise_numbers([number for number in numbers if number is not None])
             return
         if any(_SHORT_YEAR.fullmatch(cell) for cell in cells):
             raise InputError(
                 f"{self._where} has years of two digits, such as {cells[0]!r}; write four, or say how they "
-                "are read, such as --time-format %d/%m/%y"
+                "are read, such as --time-format %d/%m/%y or %d-%b-%y"
             )
         if self._castable(cells[0]):
             self.timestamps = True
-            self._moment, self._dates = "{x}", all(_DATE.fullmatch(cell) for cell in cells)
+            self._moment, self.dates = "{x}", all(_DATE.fullmatch(cell) for cell in cells)
             self.aware = f"NOT regexp_full_match(c{self._column}, '{_NAIVE}')"
             return
         if numbers[0] is not None:  # the first cell decides; the row that is none will be named
             return
         self._recognise_text(cells)
 
-    def _recognise_numbers(self, numbers: list[float]) -> None:
-        whole = all(number == int(number) for number in numbers if abs(number) < 1e18)
-        for style, digits in _DIGITS:
-            if whole and all(_dated(number, digits) for number in numbers):
-                self._by_format(style, "recognised")
-                return
-        short = {number for number in numbers if _dated(19_000_000 + number, 8) and number > 99_999}
-        if whole and len(short) >= _LEAST_DATES and short >= set(numbers):
+    def _recognise_digits(self, cells: list[str]) -> bool:
+        """Read dates that are packed into digits; ask where they may be such dates or plain numbers."""
+        different = set(cells)
+        # Numbers that count up end in all digits, dates in few years.
+        few_years = _EACH_YEAR * len({cell[-2:] for cell in different}) <= len(different)
+        fitting = [
+            style for style, least in _PACKED
+            if len(different) >= least and (few_years or style[-1] not in "yY")
+            and all(_packed(style).fullmatch(cell) for cell in different)
+        ]  # fmt: skip
+        if fitting and fitting[0] in ("%Y%m%d", "%Y%m%d%H%M%S"):
+            self._by_format(fitting[0], "recognised")
+        elif fitting:
+            ways = " or ".join(f"--time-format {style}" for style in fitting)
             raise InputError(
-                f"{self._where} holds numbers such as {numbers[0]:.0f}, which may be dates with years of two "
-                "digits: say --time-format %y%m%d, or --time-unit number if they are plain numbers"
+                f"{self._where} holds numbers such as {cells[0]}, which may be dates written "
+                f"{' or '.join(map(_spelled, fitting))}: say {ways}; or --time-unit number if they are plain "
+                f"numbers, --time-unit s if they count seconds since 1970"
             )
+        return bool(fitting)
+
+    def _recognise_numbers(self, numbers: list[float]) -> None:
         for unit, size in _PER_SECOND.items():
             if all(_EPOCH[0] * size <= number <= _EPOCH[1] * size for number in numbers):
                 self._by_epoch(unit, "recognised")
@@ -206,7 +241,7 @@ class TimeColumn:
     def _by_format(self, style: str, how: str) -> None:
         text = "{x}" if self._type == "VARCHAR" else "CAST(TRY_CAST({x} AS HUGEINT) AS VARCHAR)"
         self.timestamps, self._format = True, style
-        self._moment, self._dates = (
+        self._moment, self.dates = (
             f"try_strptime({text}, {quoted(style)})",
             "%H" not in style and "%I" not in style,
         )
@@ -272,18 +307,14 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _dated(number: float, digits: int) -> bool:
-    """Return whether a number has this many digits and reads as a date, with or without a time of day."""
-    if not 10 ** (digits - 1) <= number < 10**digits:
-        return False
-    date, clock = divmod(int(number), 1_000_000) if digits == 14 else (int(number), 0)
-    year, month, day = date // 10_000, date // 100 % 100, date % 100
-    good_clock = clock // 10_000 < 24 and clock // 100 % 100 < 60 and clock % 100 < 60
-    return 1900 <= year < 2200 and 1 <= month <= 12 and 1 <= day <= 31 and good_clock
+@cache
+def _packed(style: str) -> re.Pattern[str]:
+    return re.compile("".join(_PARTS[part] for part in re.findall("%.", style)))
 
 
 def _spelled(style: str) -> str:
-    words = {"%Y": "yyyy", "%m": "mm", "%d": "dd", "%H": "HH", "%M": "MM", "%S": "SS"}
+    words = {"%Y": "yyyy", "%G": "yyyy", "%y": "yy", "%m": "mm", "%d": "dd", "%j": "ddd", "%V": "ww (weeks)"}
+    words |= {"%H": "HH", "%M": "MM", "%S": "SS", "%g": "mmm"}
     for sign, word in words.items():
         style = style.replace(sign, word)
     return style

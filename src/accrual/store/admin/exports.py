@@ -13,6 +13,7 @@ from accrual.core.errors import need, unknown
 from accrual.core.features import Features
 from accrual.core.files import replacing
 from accrual.store.backends import TableReader, open_reader
+from accrual.store.base import stream_names
 from accrual.store.events import EXPORTED, TABLES, BanditTableRow, column_types, select_all
 
 # For each table whose rows have features: the column that holds their numbers.
@@ -23,7 +24,7 @@ class _Bandit(NamedTuple):
     number: int
     rounds: bool
     features: dict[str, Features]  # by table: those of contexts ("decision") and those of arms ("arm")
-    streams: list[str]  # the names of its guardrails
+    streams: list[str]  # the names of its streams beside the reward
     imported: int  # how many of its first decisions come from an old log
 
 
@@ -58,9 +59,10 @@ def _query(table: str, columns: Mapping[str, str], imported: int) -> str:
 def export(url: str, name: str | None, folder: str | os.PathLike[str]) -> dict[str, int]:
     """Write `decisions.parquet`, `pieces.parquet` and `arms.parquet`, at one moment.
 
-    A bandit with guardrails has `guardrails.parquet` too: the pieces of its other streams, each with the name
-    of its stream. If the bandit has features, `decisions.parquet` has a column `context_NAME` for each: the
-    level, True or False, or the number; null where the value was missing, or a level that was not declared.
+    A bandit with streams beside the reward has `streams.parquet` too: the pieces of these streams, each with
+    the name of its stream. If the bandit has features, `decisions.parquet` has a column `context_NAME` for
+    each: the level, True or False, or the number; null where the value was missing, or a level that was not
+    declared.
     If arms have features of their own, `arms.parquet` has a column `about_NAME` for each. Decisions that a
     bandit has from an old log (its prior) are left out: their times are not when they were made.
 
@@ -153,8 +155,8 @@ def _bandit(reader: TableReader, name: str | None) -> _Bandit:
         features["decision"] = Features.read(config["features"])
     if "arm_features" in config:
         features["arm"] = Features.read(config["arm_features"])
-    streams = [name for name, *_ in config.get("guardrails", ())]
-    return _Bandit(row.number, bool(row.rounds), features, streams, config.get("imported", 0))
+    imported = config.get("imported", 0)
+    return _Bandit(row.number, bool(row.rounds), features, stream_names(config), imported)
 
 
 def _write(path: Path, chunks: Iterator[list[tuple[Any, ...]]], fields: dict[str, Any]) -> int:
