@@ -123,7 +123,7 @@ def refolded(bandit: ac.Bandit, store: Store) -> dict[str, Any]:
         def load_snapshot(self, bandit: int, form: str) -> None:
             return None
 
-    follower = LogFollower(Forgetful(), number, bandit._config.ledger, bandit._step)
+    follower = LogFollower(Forgetful(), number, bandit._config.ledger)
     return {name: array.copy() for name, array in follower.ledger.arrays().items()}
 
 

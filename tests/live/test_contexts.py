@@ -12,7 +12,7 @@ from accrual.core.features import Features
 from accrual.live.ledger import Ledger
 from accrual.live.verify_snapshots import verify_snapshots
 from accrual.store.admin import export
-from accrual.store.events import Kind, columns
+from accrual.store.events import DecisionMade, columns
 from accrual.store.memory import MemoryStore
 
 FEATURES = Features({"plan": ["free", "paid"], "new": bool, "visits": (0, 10)})
@@ -195,8 +195,8 @@ def test_contexts_are_exported(tmp_path):
 def test_a_stretch_of_a_log_must_fit_what_is_told_of_it():
     """As many contexts as decisions, with as many numbers as features."""
     ledger = Ledger(ac.LinTS(), [1.0], 20, features=Features({"plan": ["free", "paid"]}))
-    rows = [(i + 3, Kind.DECISION, float(i + 1), -1, 0, 0.0, 20.0, 0.0, i + 2) for i in range(2)]
-    one, two = columns(rows[:1]), columns(rows)
+    made = [DecisionMade(i + 3, i + 1.0, i, 0, 20.0, 0, 0.0, i + 2) for i in range(2)]
+    one, two = columns(made[:1]), columns(made)
     for attempt, words in [
         (
             lambda: ledger.extend(one, [[1.0], [0.0]]),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from accrual.store.base import AddArm, BanditRow, NewDecisions, NewPiece, StoreRequest
-from accrual.store.events import Events, Kind
+from accrual.store.events import NO_STREAM, DecisionMade, Events, PieceArrived, records
 from accrual.store.sqlite.store import SQLiteStore
 
 # Where there is one, a folder in memory: to sync thousands of files on a real disk takes its time.
@@ -22,11 +23,11 @@ def items(number: int) -> list[StoreRequest]:
     return [NewDecisions((number % 2,), (WINDOW,), key=f"decision {number}"), *pieces]
 
 
-def events(number: int) -> list[tuple[float, ...]]:
+def events(number: int) -> list[tuple[Any, ...]]:
     """The events that it makes, as they are read, without their positions."""
     at = number + 1  # a bandit whose clock is the number of its decisions
-    pieces = [(Kind.PIECE, at, number, -1, number + i / 8, 0.0) for i in range(number % 7)]
-    return [(Kind.DECISION, at, number, number % 2, 0.0, WINDOW), *pieces]
+    pieces = [(PieceArrived, at, number, NO_STREAM, number + i / 8, 0.0) for i in range(number % 7)]
+    return [(DecisionMade, at, number, number % 2, WINDOW, 0, 0.0, 0), *pieces]
 
 
 def start(file: Path) -> tuple[SQLiteStore, BanditRow]:
@@ -37,9 +38,8 @@ def start(file: Path) -> tuple[SQLiteStore, BanditRow]:
 
 def whole(log: Events) -> int:
     """How many appends a log has, if it has whole ones, all from the first on, as they were sent; else -1."""
-    columns = (log.kind, log.at, log.decision, log.arm, log.value, log.age)
-    rows = list(zip(*(column.tolist() for column in columns), strict=True))
-    appends = sum(row[0] == Kind.DECISION for row in rows)
+    rows = [(type(event), *event[1:]) for event in records(log)]
+    appends = sum(row[0] is DecisionMade for row in rows)
     sent = [event for number in range(appends) for event in events(number)]
     return appends if rows[len(ARMS) :] == sent and len(set(log.seq.tolist())) == len(rows) else -1
 

@@ -1,23 +1,23 @@
 """Events hold what the rows of their tables hold, under the names of those."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from accrual.core.jit.compiler import python_function
-from accrual.live.kernels import folding
 from accrual.store.base import StoredArm
 from accrual.store.events import (
     EVENT_COLUMNS,
+    EVENT_TYPES,
+    NO_STREAM,
     NONE,
     ChangeRow,
     DecisionRow,
+    Events,
     Kind,
     PieceRow,
     columns,
-    event_column,
     events_of_rows,
+    records,
 )
 
 DECISION = DecisionRow(
@@ -39,10 +39,11 @@ EVENTS = columns(events_of_rows([DECISION], [PIECE], [ADDED, CLOSED, RETIRED], [
 
 
 @pytest.mark.parametrize("kind", Kind)
-def test_each_column_of_an_event_is_where_its_declaration_says(kind: Kind) -> None:
-    """The functions that make events put everything where `EVENT_COLUMNS`, which SQL is made from, has it."""
+def test_each_field_of_an_event_is_where_its_declaration_says(kind: Kind) -> None:
+    """Events made of rows have everything where `EVENT_COLUMNS`, which SQL is made from, has it."""
     row, place = ROWS[kind], [*ROWS].index(kind)
     _, sources = EVENT_COLUMNS[kind]
+    assert EVENT_TYPES[kind]._fields == ("seq", "at", *sources)
     assert (EVENTS.seq[place], EVENTS.kind[place], EVENTS.at[place]) == (row.seq, kind, row.at)
     for column, none in NONE.items():
         source = sources.get(column)
@@ -51,26 +52,22 @@ def test_each_column_of_an_event_is_where_its_declaration_says(kind: Kind) -> No
         assert getattr(EVENTS, column)[place] == expected, column
 
 
+def test_every_field_of_an_event_has_a_column() -> None:
+    fields = {name for type_ in EVENT_TYPES.values() for name in type_._fields}
+    assert fields == {*Events._fields} - {"kind"}
+
+
+def test_columns_hold_what_the_records_hold() -> None:
+    made = events_of_rows([DECISION], [PIECE], [ADDED, CLOSED, RETIRED], [ARM])
+    again = records(EVENTS)
+    assert (
+        [type(event) for event in again] == [type(event) for event in made] == [*map(EVENT_TYPES.get, ROWS)]
+    )
+    assert again == made
+
+
 def test_what_was_not_recorded_has_the_value_for_nothing() -> None:
     """A decision without a propensity, and a piece of the reward, which has no stream."""
     decision, piece = DECISION._replace(propensity=None), PIECE._replace(stream=None)
     events = columns(events_of_rows([decision], [piece], [], [ARM]))
-    assert (events.propensity[0], events.arm[1]) == (NONE["propensity"], NONE["arm"])
-
-
-@pytest.mark.parametrize(
-    ("field", "place", "value"),
-    [
-        (folding.decision_salt, 0, DECISION.salt),
-        (folding.decision_window, 0, DECISION.window),
-        (folding.new_arm_cap, 1, ARM.cap),
-        (folding.new_arm_window, 1, ARM.window),
-    ],
-)
-def test_a_field_of_an_event_is_that_of_its_row(field: Callable[..., Any], place: int, value: float) -> None:
-    assert python_function(field)(EVENTS, place) == value
-
-
-def test_a_field_that_a_kind_of_event_does_not_have_is_no_column() -> None:
-    with pytest.raises(ValueError, match="not enough values"):
-        event_column(Kind.PIECE, "salt")
+    assert (events.propensity[0], events.stream[1]) == (0.0, NO_STREAM)

@@ -389,7 +389,7 @@ class Bandit:
         self._step = 1.0 if given.rounds else 0.0
         clock = clock_of(store, given.rounds, options.get("clock"))
         skew = 0.0 if given.rounds else float(options.get("skew", _SKEW))
-        self._follower = LogFollower(store, row.number, given.ledger, self._step)
+        self._follower = LogFollower(store, row.number, given.ledger)
         salt = salt_of(row.name, store.shared)
         self._name = ArmNames(store, row.number)
         monitor = ArmMonitor(row.name, self._follower.ledger, self._name)

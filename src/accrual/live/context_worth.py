@@ -114,10 +114,10 @@ def _fill(log: ClosedLog, first: int, chunks: Iterator[Events]) -> None:
         (new,) = np.nonzero(mine & (events.kind == Kind.DECISION))
         at = place[new]
         log.arm[at], log.propensity[at] = events.arm[new], events.propensity[new]
-        made[at], window[at] = events.at[new], events.age[new]
+        made[at], window[at] = events.at[new], events.window[new]
         (over,) = np.nonzero(mine & (events.kind == Kind.CLOSE))
         shut[place[over]] = events.seq[over]
-        (paid,) = np.nonzero(mine & (events.kind == Kind.PIECE) & (events.arm == NO_STREAM))
+        (paid,) = np.nonzero(mine & (events.kind == Kind.PIECE) & (events.stream == NO_STREAM))
         at = place[paid]
         in_time = (events.age[paid] < window[at]) & (events.at[paid] < made[at] + window[at])
         in_time &= events.seq[paid] < shut[at]

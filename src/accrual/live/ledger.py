@@ -39,8 +39,6 @@ from accrual.live.kernels import (
     Rules,
     close,
     make_kernel,
-    new_arm_cap,
-    new_arm_window,
     no_trial_pending,
     none_pending,
     with_arms,
@@ -173,7 +171,7 @@ class Ledger:
         self._judging = True
         self.watched: tuple[Any, ...] = ()  # for each watcher, its arrays
         self._start_watchers()
-        self._batch = unpack(np.zeros(BATCH, PACKED))
+        self._batch = unpack(bytes(BATCH * PACKED.itemsize))
         self.kernel = BoundKernel(
             make_kernel(
                 policy.functions,
@@ -316,8 +314,8 @@ class Ledger:
                 continue
             self.tick(float(events.at[done]))
             if kind == Kind.ADD_ARM:
-                cap, window = (python_function(get)(events, done) for get in (new_arm_cap, new_arm_window))
-                self.add_arm(float(cap), float(window), next(about, None), int(events.seq[done]))
+                cap, window = float(events.cap[done]), float(events.window[done])
+                self.add_arm(cap, window, next(about, None), int(events.seq[done]))
             elif kind == Kind.RETIRE_ARM:
                 self.retire_arm(int(events.arm[done]))
             done += 1

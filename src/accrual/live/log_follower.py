@@ -19,17 +19,17 @@ from accrual.core.jit import fingerprint
 from accrual.live.contexts import numbers_of
 from accrual.live.ledger import Ledger
 from accrual.live.watch import NO_STREAM
-from accrual.store.accept import events_of_answers
 from accrual.store.base import (
     AddArm,
     Answer,
+    Answers,
     NewDecisions,
     Status,
     Store,
     StoreDamaged,
     StoreRequest,
 )
-from accrual.store.events import PACKED, Events, Kind, columns, event_column, seq_of, unpack
+from accrual.store.events import EVENT_TYPES, Events, Kind, columns
 
 _CHUNK = 1 << 17  # events read at a time
 _COPY_EVERY = 20_000  # events between two copies of the ledger in memory, at least
@@ -55,8 +55,6 @@ class LogFollower:
         Its number in the store.
     new_ledger : callable
         Makes a ledger of the first arms, which are the log's first events.
-    step : float
-        The time from one decision of a batch to the next: 1 in rounds, 0 by the clock.
     upto : int, optional
         The position to which the log is folded at first; all of it unless given.
 
@@ -74,14 +72,12 @@ class LogFollower:
         store: Store,
         bandit: int,
         new_ledger: Callable[[], Ledger],
-        step: float,
         upto: int | None = None,
     ) -> None:
         self._store = store
         self._bandit = bandit
         self._new_ledger = new_ledger
-        self._step = step
-        self._one_event = unpack(np.zeros(1, PACKED))
+        self._one_event = {type_: _one_event(type_) for type_ in EVENT_TYPES.values()}
         self._copies: deque[tuple[int, Arrays]] = deque(maxlen=_COPIES)
         self._begin(upto)
         self.catch_up(upto)
@@ -133,21 +129,22 @@ class LogFollower:
         self.intact = True
         self._copy_if_due()
 
-    def fold_answers(self, requests: Sequence[StoreRequest], answers: Sequence[Answer]) -> None:
+    def fold_answers(self, requests: Sequence[StoreRequest], answers: Answers) -> None:
         """Fold what has just been appended, and what others have appended before it."""
-        rows = events_of_answers(requests, answers, self._step)
-        if not rows:
+        new = answers.events
+        if not new:
             return
-        if seq_of(rows[0]) != self.position + 1 or seq_of(rows[-1]) != self.position + len(rows):
+        if new[0].seq != self.position + 1 or new[-1].seq != self.position + len(new):
             self.catch_up()
             return
         details = details_from_requests(self.ledger, requests, answers)
-        if len(rows) == 1:  # the common case: arrays that are there already are filled
-            for column, value in zip(self._one_event, rows[0], strict=True):
+        if len(new) == 1:  # the common case: arrays that are there already are filled
+            one, fields = self._one_event[type(new[0])]
+            for column, value in zip(fields, new[0], strict=True):
                 column[0] = value
-            self._fold(self._one_event, details)
+            self._fold(one, details)
         else:
-            self._fold(columns(rows), details)
+            self._fold(columns(new), details)
 
     def skip(self, events: int) -> None:
         """Advance the position by events that the ledger has already folded."""
@@ -196,6 +193,12 @@ class LogFollower:
             ledger.restore(copy[1])
         fold_log(self._store, self._bandit, ledger, start, position)
         return ledger
+
+
+def _one_event(type_: type[Any]) -> tuple[Events, list[npt.NDArray[Any]]]:
+    """Return columns for one event of a type, and those of them that its fields are written to."""
+    events = columns([type_._make([0] * len(type_._fields))])
+    return events, [getattr(events, name) for name in type_._fields]
 
 
 class EventDetails(NamedTuple):
@@ -259,13 +262,7 @@ def check_events(ledger: Ledger, after: int, events: Events) -> None:
     added = kind == Kind.ADD_ARM
     decisions = ledger.decisions + np.cumsum(made) - made  # before each event
     arms = len(ledger.arms) + np.cumsum(added) - added
-    cap = getattr(events, event_column(Kind.ADD_ARM, "arm.cap"))
-    window = np.where(
-        made,
-        getattr(events, event_column(Kind.DECISION, "window")),
-        getattr(events, event_column(Kind.ADD_ARM, "arm.window")),
-    )
-    stream = getattr(events, event_column(Kind.PIECE, "stream"))
+    cap, window, stream = events.cap, events.window, events.stream
     of_decision = (kind == Kind.PIECE) | (kind == Kind.CLOSE)
     rules = {
         "is not behind the event before it": np.diff(seq, prepend=after) < 1,

@@ -426,7 +426,6 @@ class StateReader:
                 self._store,
                 self._bandit,
                 lambda: config.ledger(DEFAULT),
-                1.0 if config.rounds else 0.0,
                 view.position,
             )
         self._second.catch_up(view.position)

@@ -50,11 +50,10 @@ from accrual.store.base import (
     Status,
     stream_names,
 )
-from accrual.store.events import Events, Kind, event_column
+from accrual.store.events import Events, Kind
 
 _KINDS = {kind.value: kind.name.lower() for kind in Kind}
 _AT = "/v1/bandits/{bandit}"
-_STREAM = event_column(Kind.PIECE, "stream")
 _PARTS = 40  # of a log, for the history of shares
 _PART_EVENTS = 1_000  # events of a part, if the log is too long to be read whole
 _PART_DECISIONS = 100  # the least decisions of a part, if there are that many
@@ -322,18 +321,18 @@ def _events(served: ServedBandit, events: Events, after: int, limit: int) -> Eve
                 row["imported"] = True
         if kind == Kind.PIECE:
             row |= {"value": event["value"], "age": event["age"]}
-            if event[_STREAM] != NO_STREAM:
-                row["stream"] = streams[event[_STREAM]]
+            if event["stream"] != NO_STREAM:
+                row["stream"] = streams[event["stream"]]
         elif kind != Kind.CLOSE:
             row["arm"] = served.arm_name(event["arm"])
         if kind == Kind.DECISION:
-            row["window"] = event["age"]
+            row["window"] = event["window"]
             if event["propensity"]:
                 row["propensity"] = event["propensity"]
             if contexts:
                 row["context"] = contexts[event["decision"]]
         elif kind == Kind.ADD_ARM:
-            row |= {"cap": event["value"], "window": event["age"]}
+            row |= {"cap": event["cap"], "window": event["window"]}
             about = served.about(event["arm"])
             if about is not None:
                 row["about"] = about

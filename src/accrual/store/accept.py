@@ -12,6 +12,7 @@ from typing import NamedTuple
 from accrual.store.base import (
     AddArm,
     Answer,
+    Answers,
     CloseDecision,
     NewDecisions,
     NewPiece,
@@ -22,18 +23,19 @@ from accrual.store.base import (
     known_propensities,
 )
 from accrual.store.events import (
+    ArmAdded,
+    ArmRetired,
     ArmRow,
     ChangeRow,
+    DecisionClosed,
+    DecisionMade,
     DecisionRow,
     Event,
     HeadRow,
     Kind,
+    PieceArrived,
     PieceRow,
-    add_arm_event,
-    close_event,
-    decision_event,
-    piece_event,
-    retire_arm_event,
+    stream_number,
 )
 
 _UNKNOWN = Answer(Status.UNKNOWN)
@@ -116,6 +118,7 @@ class Acceptance:
         self._rounds = rounds
         self._at = self._skew = 0.0
         self.rows = NewRows([], [], [], [])
+        self._events: list[Event] = []
 
     @property
     def head(self) -> HeadRow:
@@ -133,9 +136,9 @@ class Acceptance:
         self._at = self._last if self._rounds or now < self._last else now + 0.0  # 0.0 for -0.0
         self._skew = skew
 
-    def accept(self, requests: Sequence[StoreRequest]) -> list[Answer]:
-        """Return an answer for each request."""
-        answers = []
+    def accept(self, requests: Sequence[StoreRequest]) -> Answers:
+        """Return an answer for each request, and their events."""
+        answers, self._events = [], []
         for request in requests:
             if isinstance(request, NewPiece):
                 answers.append(self._accept_piece(request))
@@ -147,7 +150,7 @@ class Acceptance:
                 answers.append(self._accept_arm(request))
             else:
                 answers.append(self._accept_retiring(request.arm))
-        return answers
+        return Answers(answers, self._events)
 
     def _decision(self, id: int) -> tuple[float, float] | None:
         known = self._lookup.decisions.get(id)
@@ -187,6 +190,7 @@ class Acceptance:
         self.rows.piece.append(row)
         if key is not None:
             lookup.pieces[id_, key] = row
+        self._events.append(PieceArrived(seq, at, id_, stream_number(stream), value, age))
         return Answer(_STORED, seq, at, 0, (), late, age)
 
     def _accept_decisions(self, request: NewDecisions) -> Answer:
@@ -219,6 +223,9 @@ class Acceptance:
                     context=None if request.contexts is None else request.contexts[part],
                 )
             )  # fmt: skip
+            self._events.append(
+                DecisionMade(seq, at, id_, arm, window, request.salt, chances[part] or 0.0, request.seen)
+            )
             lookup.decisions[id_] = (at, window)
             id_ += 1
         self._decisions, self.seq = id_, seq
@@ -271,43 +278,12 @@ class Acceptance:
         self.rows.change.append(
             ChangeRow(bandit=self._bandit, seq=self.seq, kind=int(kind), subject=subject, at=self._at)
         )
-        answer = Answer(_STORED, self.seq, self._at)
-        self._lookup.changes[kind, subject] = answer
-        return answer
-
-
-def events_of_answers(
-    requests: Sequence[StoreRequest], answers: Sequence[Answer], step: float
-) -> list[Event]:
-    """Return the events that an append has added to the log, from its requests and their answers.
-
-    Parameters
-    ----------
-    requests, answers : sequence
-    step : float
-        The time from one decision of a batch to the next: 1 in rounds, 0 by the clock.
-    """
-    events: list[Event] = []
-    for request, answer in zip(requests, answers, strict=True):
-        if answer.status is not Status.STORED:
-            continue
-        seq, at = answer.seq, answer.at
-        if isinstance(request, NewPiece):
-            value = request.value + 0.0  # 0.0 for -0.0, as it is stored
-            events.append(piece_event(seq, at, request.decision, request.stream, value, answer.age))
-        elif isinstance(request, NewDecisions):
-            propensities = answer.propensities or (None,) * len(answer.arms)
-            for i, arm in enumerate(answer.arms):
-                events.append(
-                    decision_event(
-                        seq + i, at + step * i, answer.number + i, arm, request.salt, request.windows[i],
-                        propensities[i], request.seen,
-                    )
-                )  # fmt: skip
-        elif isinstance(request, CloseDecision):
-            events.append(close_event(seq, at, request.decision))
-        elif isinstance(request, AddArm):
-            events.append(add_arm_event(seq, at, answer.number, request.cap + 0.0, request.window + 0.0))
+        if kind == Kind.CLOSE:
+            self._events.append(DecisionClosed(self.seq, self._at, subject))
+        elif kind == Kind.ADD_ARM:
+            arm = self._lookup.arms[subject]
+            self._events.append(ArmAdded(self.seq, self._at, subject, arm.cap, arm.window))
         else:
-            events.append(retire_arm_event(seq, at, request.arm))
-    return events
+            self._events.append(ArmRetired(self.seq, self._at, subject))
+        answer = self._lookup.changes[kind, subject] = Answer(_STORED, self.seq, self._at)
+        return answer

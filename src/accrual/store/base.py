@@ -19,11 +19,11 @@ from __future__ import annotations
 import hashlib
 import struct
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
-from accrual.store.events import DecisionRow, Events
+from accrual.store.events import DecisionRow, Event, Events
 
 
 class StoreError(OSError):
@@ -169,10 +169,18 @@ class Answer(NamedTuple):
     number: int = 0  # the first decision's id, or the new arm's number
     arms: tuple[int, ...] = ()  # the decisions' arms
     late: bool = False  # the piece's age was past the window, or its decision had closed
-    age: float = 0.0  # the piece's, as stored: with it, requests and answers make up the events
+    age: float = 0.0  # the piece's, as stored
     propensities: tuple[float | None, ...] = ()  # of the decisions, as stored; empty if none has one
     warning: str = ""  # of a live bandit, about a piece that was stored; a store gives none
     contexts: tuple[bytes | None, ...] | None = None  # of the decisions, as stored; None for none
+
+
+class Answers(list[Answer]):
+    """An answer for each request of an append; `events` is what the append has added to the log."""
+
+    def __init__(self, answers: Iterable[Answer], events: Sequence[Event]) -> None:
+        super().__init__(answers)
+        self.events = events
 
 
 class StoredArm(NamedTuple):
@@ -257,9 +265,7 @@ class Store(Protocol):
         early.
         """
 
-    def append(
-        self, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float = 0.0
-    ) -> list[Answer]:
+    def append(self, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float = 0.0) -> Answers:
         """Store what is new among `requests`, in this order, in one transaction; durable on return.
 
         A request that cannot be stored changes nothing, and the other requests are stored all the same; its

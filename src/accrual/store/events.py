@@ -1,21 +1,19 @@
 """The tables of a store and the events they hold: every column is declared here, once.
 
-The row classes name the columns of each table with their types, and `EVENT_COLUMNS` says which columns make
-up an event of each kind. Queries, copies and exports follow from these declarations, by name. The
+The row classes name the columns of each table with their types. There is one type for each kind of event
+(`EVENT_TYPES`); `Events` holds many of them in columns, and `EVENT_COLUMNS` says which columns of the tables
+they come from. Queries, copies and exports follow from these declarations, by name. The
 first two columns of a table of events are its key; in the order of the key, rows are in the order of the log.
 A column whose type has `| None` may be NULL.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
-from itertools import starmap
-from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
-import numpy.typing as npt
 
 from accrual.core.arrays import Floats, Ints
 
@@ -136,65 +134,114 @@ TABLES: dict[str, type[Any]] = {
 }
 
 
+class DecisionMade(NamedTuple):
+    """A decision was made."""
+
+    seq: int
+    at: float
+    decision: int  # its id
+    arm: int
+    window: float
+    salt: int  # of the random draws by which it was chosen
+    propensity: float  # 0 where none was recorded
+    seen: int  # the position up to which the caller that chose the arm had read the log
+
+
+class PieceArrived(NamedTuple):
+    """A piece of a decision arrived."""
+
+    seq: int
+    at: float
+    decision: int
+    stream: int  # its place among those that the bandit declares; `NO_STREAM` for a piece of the reward
+    value: float
+    age: float
+
+
+class DecisionClosed(NamedTuple):
+    """A decision was closed: no more pieces of it count."""
+
+    seq: int
+    at: float
+    decision: int
+
+
+class ArmAdded(NamedTuple):
+    """An arm was added."""
+
+    seq: int
+    at: float
+    arm: int
+    cap: float
+    window: float
+
+
+class ArmRetired(NamedTuple):
+    """An arm was retired: it is never chosen again."""
+
+    seq: int
+    at: float
+    arm: int
+
+
+Event = DecisionMade | PieceArrived | DecisionClosed | ArmAdded | ArmRetired
+
+NO_STREAM = -1  # the stream of a piece of the reward
+
+EVENT_TYPES: dict[Kind, type[Any]] = {
+    Kind.DECISION: DecisionMade,
+    Kind.PIECE: PieceArrived,
+    Kind.CLOSE: DecisionClosed,
+    Kind.ADD_ARM: ArmAdded,
+    Kind.RETIRE_ARM: ArmRetired,
+}
+
+
 class Events(NamedTuple):
-    """A part of a bandit's log, in order, in columns."""
+    """A part of a bandit's log, in order, in columns: one for each field of the types of events, by its name.
+
+    Where an event has no such field, its column holds what `NONE` says.
+    """
 
     seq: Ints
     kind: Ints
     at: Floats
-    decision: Ints  # a decision's id, the decision of a piece or of a closing; -1 for arms
-    arm: Ints  # a decision's arm, or that added or retired; a piece's stream; or -1
-    value: Floats  # a piece's value, a decision's salt, a new arm's cap; 0 otherwise
-    age: Floats  # a piece's age; a decision's or a new arm's window; 0 otherwise
-    propensity: Floats  # of a decision; 0 where none was recorded, and for other kinds
-    seen: Ints  # of a decision, the position up to which its chooser had read the log; 0 for other kinds
+    decision: Ints
+    arm: Ints
+    stream: Ints
+    value: Floats
+    age: Floats
+    window: Floats
+    cap: Floats
+    salt: Ints
+    propensity: Floats
+    seen: Ints
 
 
-Event = tuple[int, int, float, int, int, float, float, float, int]  # a value for each column of `Events`
-
-# What a column of `Events` holds in an event of a kind that does not have it.
-NONE = {"decision": -1, "arm": -1, "value": 0.0, "age": 0.0, "propensity": 0.0, "seen": 0}
-
-# The form of events in SQLite's blocks: without gaps, little-endian.
+# The types of the columns in SQLite's blocks: little-endian.
 PACKED = np.dtype(
     [
-        ("seq", "<i8"), ("kind", "<i1"), ("at", "<f8"), ("decision", "<i8"), ("arm", "<i4"), ("value", "<f8"),
-        ("age", "<f8"), ("propensity", "<f8"), ("seen", "<i8"),
+        ("seq", "<i8"), ("kind", "<i1"), ("at", "<f8"), ("decision", "<i8"), ("arm", "<i4"),
+        ("stream", "<i2"), ("value", "<f8"), ("age", "<f8"), ("window", "<f8"), ("cap", "<f8"),
+        ("salt", "<i4"), ("propensity", "<f8"), ("seen", "<i8"),
     ]
 )  # fmt: skip
 
-# For each kind of event the table that holds it, and from which column of that table each column of `Events`
-# comes; `seq` and `at` come from the columns of the same name. "arm.cap" is the column of the arm's own row.
+# What a column of `Events` holds for an event that has no such field.
+NONE = {name: -1 if name in ("decision", "arm", "stream") else 0 for name in Events._fields[3:]}
+
+# For each kind of event the table that holds it, and from which column of that table each field comes; `seq`
+# and `at` come from the columns of the same name. "arm.cap" is the column of the arm's own row.
 EVENT_COLUMNS: dict[Kind, tuple[str, Mapping[str, str]]] = {
     Kind.DECISION: (
         "decision",
-        {
-            "decision": "id",
-            "arm": "arm",
-            "value": "salt",
-            "age": "window",
-            "propensity": "propensity",
-            "seen": "seen",
-        },
+        {"decision": "id", **{name: name for name in ("arm", "window", "salt", "propensity", "seen")}},
     ),
-    # A piece's stream is its place among those that the bandit declares, and -1 for the reward.
-    Kind.PIECE: ("piece", {"decision": "decision", "arm": "stream", "value": "value", "age": "age"}),
+    Kind.PIECE: ("piece", {name: name for name in ("decision", "stream", "value", "age")}),
     Kind.CLOSE: ("change", {"decision": "subject"}),
-    Kind.ADD_ARM: ("change", {"arm": "subject", "value": "arm.cap", "age": "arm.window"}),
+    Kind.ADD_ARM: ("change", {"arm": "subject", "cap": "arm.cap", "window": "arm.window"}),
     Kind.RETIRE_ARM: ("change", {"arm": "subject"}),
 }
-
-
-def event_column(kind: Kind, name: str) -> str:
-    """Return which column of `Events` holds a column of the table of this kind of event.
-
-    Examples
-    --------
-    >>> event_column(Kind.DECISION, "salt"), event_column(Kind.ADD_ARM, "arm.cap")
-    ('value', 'value')
-    """
-    (column,) = (column for column, source in EVENT_COLUMNS[kind][1].items() if source == name)
-    return column
 
 
 # What an export holds: its file, the table, and of each column its name there and in the table. "arm.name" is
@@ -243,41 +290,12 @@ def insert_into(table: str) -> str:
     return f"INSERT INTO {table} ({quoted(names)}) VALUES ({', '.join('?' * len(names))})"
 
 
-# Events. Each function says where in an event the fields of its kind are, as `EVENT_COLUMNS` does by name.
-
-_DECISION, _PIECE, _CLOSE, _ADD_ARM, _RETIRE_ARM = map(int, Kind)
+# Events.
 
 
-def decision_event(
-    seq: int, at: float, id: int, arm: int, salt: int, window: float, propensity: float | None, seen: int
-) -> Event:
-    """Return the event of a decision; `propensity` is None where none was recorded."""
-    return (seq, _DECISION, at, id, arm, salt, window, propensity or 0.0, seen)
-
-
-def piece_event(seq: int, at: float, decision: int, stream: int | None, value: float, age: float) -> Event:
-    """Return the event of a piece; `stream` is None for the reward."""
-    return (seq, _PIECE, at, decision, -1 if stream is None else stream, value, age, 0.0, 0)
-
-
-def close_event(seq: int, at: float, decision: int) -> Event:
-    """Return the event of a decision that was closed."""
-    return (seq, _CLOSE, at, decision, -1, 0.0, 0.0, 0.0, 0)
-
-
-def add_arm_event(seq: int, at: float, arm: int, cap: float, window: float) -> Event:
-    """Return the event of an arm that was added."""
-    return (seq, _ADD_ARM, at, -1, arm, cap, window, 0.0, 0)
-
-
-def retire_arm_event(seq: int, at: float, arm: int) -> Event:
-    """Return the event of an arm that was retired."""
-    return (seq, _RETIRE_ARM, at, -1, arm, 0.0, 0.0, 0.0, 0)
-
-
-_decision_fields = attrgetter("seq", "at", "id", "arm", "salt", "window", "propensity", "seen")
-_piece_fields = attrgetter("seq", "at", "decision", "stream", "value", "age")
-seq_of: Callable[[Event], int] = itemgetter(Events._fields.index("seq"))
+def stream_number(stream: int | None) -> int:
+    """Return the stream of a piece as its event has it."""
+    return NO_STREAM if stream is None else stream
 
 
 def events_of_rows(
@@ -287,36 +305,77 @@ def events_of_rows(
     arms: Sequence[Any],
 ) -> list[Event]:
     """Return the events of rows, in the order of the log; `arms` are all arms, each with cap and window."""
-    events = [
-        *starmap(piece_event, map(_piece_fields, pieces)),
-        *starmap(decision_event, map(_decision_fields, decisions)),
+    events: list[Event] = [
+        PieceArrived(row.seq, row.at, row.decision, stream_number(row.stream), row.value, row.age)
+        for row in pieces
+    ]
+    events += [
+        DecisionMade(row.seq, row.at, row.id, row.arm, row.window, row.salt, row.propensity or 0.0, row.seen)
+        for row in decisions
     ]
     for row in changes:
-        if row.kind == _CLOSE:
-            events.append(close_event(row.seq, row.at, row.subject))
-        elif row.kind == _ADD_ARM:
+        if row.kind == Kind.CLOSE:
+            events.append(DecisionClosed(row.seq, row.at, row.subject))
+        elif row.kind == Kind.ADD_ARM:
             arm = arms[row.subject]
-            events.append(add_arm_event(row.seq, row.at, row.subject, arm.cap, arm.window))
+            events.append(ArmAdded(row.seq, row.at, row.subject, arm.cap, arm.window))
         else:
-            events.append(retire_arm_event(row.seq, row.at, row.subject))
-    events.sort()
+            events.append(ArmRetired(row.seq, row.at, row.subject))
+    events.sort()  # every event has its position first
     return events
 
 
 # Events in columns.
 
 
-def pack(events: Iterable[Event]) -> npt.NDArray[Any]:
-    """Return events as one array, a record for each."""
-    return np.array(list(events), PACKED)
+def pack(events: Sequence[Event]) -> bytes:
+    """Return events as bytes: the columns of `PACKED`, one after the other."""
+    packed = np.zeros(len(events), PACKED)
+    for name, none in NONE.items():
+        if none:
+            packed[name] = none
+    for kind, type_ in EVENT_TYPES.items():
+        places = [place for place, event in enumerate(events) if type(event) is type_]
+        if places:
+            packed["kind"][places] = kind
+            fields = zip(*(events[place] for place in places), strict=True)
+            for name, values in zip(type_._fields, fields, strict=True):
+                packed[name][places] = values
+    return b"".join(packed[name].tobytes() for name in Events._fields)
 
 
-def unpack(packed: npt.NDArray[Any]) -> Events:
-    """Return packed events in columns."""
-    wide = {"i": np.int64, "f": np.float64}
-    return Events._make(packed[name].astype(wide[PACKED[name].kind]) for name in Events._fields)
+def unpack(*parts: bytes) -> Events:
+    """Return parts of a log, each packed, in columns."""
+    sizes = [len(part) // PACKED.itemsize for part in parts]
+    found = []
+    before = 0  # bytes of an event in the columns before this one
+    for name in Events._fields:
+        type_ = PACKED[name]
+        views = [np.frombuffer(part, type_, n, before * n) for part, n in zip(parts, sizes, strict=True)]
+        found.append(np.concatenate(views).astype(np.int64 if type_.kind == "i" else np.float64))
+        before += type_.itemsize
+    return Events._make(found)
 
 
 def columns(events: Sequence[Event]) -> Events:
     """Return events in columns."""
     return unpack(pack(events))
+
+
+def records(events: Events) -> list[Event]:
+    """Return events in columns one by one, each as a record of its type.
+
+    Examples
+    --------
+    >>> records(columns([ArmAdded(1, 0.0, 0, 1.0, 80.0), ArmRetired(2, 0.5, 0)]))
+    [ArmAdded(seq=1, at=0.0, arm=0, cap=1.0, window=80.0), ArmRetired(seq=2, at=0.5, arm=0)]
+    """
+    types = {
+        int(kind): (type_, [Events._fields.index(name) for name in type_._fields])
+        for kind, type_ in EVENT_TYPES.items()
+    }
+    found = []
+    for values in zip(*(column.tolist() for column in events), strict=True):
+        type_, places = types[values[1]]
+        found.append(type_._make(values[place] for place in places))
+    return found

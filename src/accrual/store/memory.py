@@ -13,7 +13,7 @@ from accrual.core.errors import InputError
 from accrual.store.accept import Acceptance, LogLookup
 from accrual.store.base import (
     AddArm,
-    Answer,
+    Answers,
     BanditRow,
     Requests,
     StoredArm,
@@ -39,7 +39,7 @@ class _MemoryLog:
         self.acceptance = Acceptance(self.lookup, head, row.rounds)
         self.rows = self.acceptance.rows  # all that there have been: rows are only added
 
-    def append(self, requests: Sequence[StoreRequest], now: float, skew: float) -> list[Answer]:
+    def append(self, requests: Sequence[StoreRequest], now: float, skew: float) -> Answers:
         self.acceptance.begin(now, skew)
         return self.acceptance.accept(requests)
 
@@ -115,9 +115,7 @@ class MemoryStore:
             raise InputError(f"no bandit has the number {bandit}")
         return log
 
-    def append(
-        self, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float = 0.0
-    ) -> list[Answer]:
+    def append(self, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float = 0.0) -> Answers:
         with self._lock:
             return self._log(bandit).append(requests, now, skew)
 

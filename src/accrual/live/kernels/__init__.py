@@ -15,8 +15,6 @@ from accrual.live.kernels.folding import (
     NO_ROOM,
     TRY,
     make_kernel,
-    new_arm_cap,
-    new_arm_window,
 )
 from accrual.live.kernels.pending import (
     CLOSED,
@@ -65,8 +63,6 @@ __all__ = [
     "Rules",
     "close",
     "make_kernel",
-    "new_arm_cap",
-    "new_arm_window",
     "no_trial_pending",
     "none_pending",
     "with_arms",

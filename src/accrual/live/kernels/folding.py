@@ -17,38 +17,7 @@ from accrual.live.kernels.pending import NEXT, close, copy_due, has_room
 from accrual.live.watch import NO_PROPENSITY, NO_STREAM
 from accrual.policies.base import Feedback, Function, Functions
 from accrual.policies.contexts import with_contexts
-from accrual.store.events import Events, Kind, event_column
-
-
-@njit
-def _arm(events: Events, i: int) -> int:
-    return events.arm[i]
-
-
-@njit
-def _value(events: Events, i: int) -> float:
-    return events.value[i]
-
-
-@njit
-def _age(events: Events, i: int) -> float:
-    return events.age[i]
-
-
-def _field(kind: Kind, name: str) -> Function:
-    """Return the function that returns a named field of event number `i`.
-
-    Some columns of `Events` hold different fields for different kinds of events; `EVENT_COLUMNS` says which.
-    Compiled code cannot look that up.
-    """
-    return {"arm": _arm, "value": _value, "age": _age}[event_column(kind, name)]
-
-
-decision_salt = _field(Kind.DECISION, "salt")
-decision_window = _field(Kind.DECISION, "window")
-piece_stream = _field(Kind.PIECE, "stream")
-new_arm_cap = _field(Kind.ADD_ARM, "arm.cap")
-new_arm_window = _field(Kind.ADD_ARM, "arm.window")
+from accrual.store.events import Kind
 
 _DECISION, _PIECE, _CLOSE = int(Kind.DECISION), int(Kind.PIECE), int(Kind.CLOSE)
 
@@ -93,18 +62,18 @@ def make_kernel(
                 break
             pass_time(state, target, at)
             if kind == _PIECE:
-                learn(state, id_, events.value[i], events.age[i], int(piece_stream(events, i)))
+                learn(state, id_, events.value[i], events.age[i], events.stream[i])
             elif kind == _CLOSE:
                 close(state.pending, state.rules.ends, id_)
             elif kind == _DECISION:
                 if not has_room(state.pending, 1):
                     break
                 made = state.pending.counts[NEXT]
-                prepare(state, target, at, moment_of(made, state.rules.seed, int(decision_salt(events, i))))
+                prepare(state, target, at, moment_of(made, state.rules.seed, events.salt[i]))
                 chance = events.propensity[i]
                 if events.seen[i] < state.rules.known:  # the worker did not know the newest arm
                     chance = NO_PROPENSITY
-                record(state, target, at, made, events.arm[i], decision_window(events, i), chance)
+                record(state, target, at, made, events.arm[i], events.window[i], chance)
             i += 1
         return i
 

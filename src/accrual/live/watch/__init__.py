@@ -22,9 +22,10 @@ from accrual.live.watch.evidence import (
     score,
 )
 from accrual.live.watch.guardrails import GUARDRAIL_OUTCOMES, Guardrail, GuardrailState
-from accrual.live.watch.streams import NO_STREAM, REWARD, STREAMS_MOST, DeclaredStream, Stream
+from accrual.live.watch.streams import REWARD, STREAMS_MOST, DeclaredStream, Stream
 from accrual.live.watch.verdicts import VERDICT_OUTCOMES, Verdict, VerdictWatcher
 from accrual.live.watch.watcher import NEVER, Comparison, Finished, Flags, Pace, Watcher, see_all
+from accrual.store.events import NO_STREAM
 
 __all__ = [
     "BETS",

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 from accrual.live.watch.watcher import Watcher
 
 REWARD = "reward"  # the name of the stream that every bandit has, and that its policy learns from
-NO_STREAM = -1  # in place of the number of a stream, for a piece of the reward
 STREAMS_MOST = 20
 
 

@@ -22,13 +22,13 @@ def event_query() -> str:
     parts = []
     for table, own in kinds.items():
         columns = ", ".join(
-            f"({_source(column, own)})::{_TYPES[PACKED[column].kind]} AS {column}"
+            f'({_source(column, own)})::{_TYPES[PACKED[column].kind]} AS "{column}"'
             for column in Events._fields
         )
         arm = "LEFT JOIN arm ON arm.bandit = t.bandit AND arm.number = t.subject" if table == "change" else ""
         where = "t.bandit = $1 AND t.seq > $2 ORDER BY t.seq LIMIT $3"
         parts.append(f"(SELECT {columns} FROM {table} t {arm} WHERE {where})")
-    sent = ", ".join(f"array_send(array_agg({column})) AS {column}" for column in Events._fields)
+    sent = ", ".join(f'array_send(array_agg("{column}")) AS "{column}"' for column in Events._fields)
     return f"SELECT {sent} FROM ({' UNION ALL '.join(parts)} ORDER BY seq LIMIT $3) AS event"
 
 

@@ -16,6 +16,7 @@ from accrual.store.accept import Acceptance, LogLookup, known_batch, stated_age
 from accrual.store.base import (
     NUMBERS_END,
     Answer,
+    Answers,
     CloseDecision,
     NewDecisions,
     NewPiece,
@@ -91,7 +92,7 @@ def _element(value: Any) -> str:
 
 def append(
     connection: Any, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float
-) -> tuple[list[Answer], bool]:
+) -> tuple[Answers, bool]:
     """Append to the log of a bandit, in a transaction that has begun; return whether anything was stored too.
 
     The head row is locked first, until the transaction ends: so events get their positions in the order in

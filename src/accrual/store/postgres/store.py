@@ -20,7 +20,7 @@ from accrual.store.address import parse
 from accrual.store.base import (
     NUMBERS_END,
     AddArm,
-    Answer,
+    Answers,
     BanditRow,
     Requests,
     StoreClosed,
@@ -155,9 +155,7 @@ class PostgresStore:
             connection.execute("DELETE FROM bandit WHERE number = $1", [bandit])
             return True
 
-    def append(
-        self, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float = 0.0
-    ) -> list[Answer]:
+    def append(self, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float = 0.0) -> Answers:
         """Store what is new among `requests`, in this order, in one transaction; durable on return."""
         with self._connection() as connection, connection.pipeline():
             connection.execute("BEGIN")

@@ -64,7 +64,7 @@ class SQLiteBackend(Backend):
         _copy(address, to)
 
     def restore(self, address: Address, path: str | os.PathLike[str]) -> None:
-        check_place(address.place, replace=False)
+        check_place(address.place)
         place = Path(os.path.realpath(address.place))
         restored = place.with_name(f"{place.name}.restored")
         with replacing(restored, private=True) as partial:
@@ -153,7 +153,7 @@ class SQLiteTableReader:
             blocks: Iterator[Any] = self._connection.execute(query)
             for bandit, seq, body, was in blocks:
                 events = pack(event_rows(self._connection, bandit, after.get(bandit, 0), seq))
-                wrong += digest(bandit, seq, body) != was or body != events.tobytes()
+                wrong += digest(bandit, seq, body) != was or body != events
                 after[bandit] = seq
             for head in head_rows(self._connection):
                 event_rows(self._connection, head.bandit, after.get(head.bandit, 0), head.seq)

@@ -1,8 +1,8 @@
 """A store in a SQLite file: one process writes, others may read.
 
 Every append is one transaction, synced to the disk before it returns (WAL, synchronous=FULL). The tables are
-the truth, and their UNIQUE indexes find the keys. Events are stored once more in blocks, about a thousand in
-a row of the table `block`, because reading them one row at a time would take most of a refold. All that is
+the truth, and their UNIQUE indexes find the keys. Events are stored once more in blocks, some thousands in a
+row of the table `block`, because reading them one row at a time would take most of a refold. All that is
 read is checked: pages by SQLite (`accrual.store.sqlite.file`), and each block by its digest.
 """
 
@@ -23,6 +23,7 @@ from accrual.store.base import (
     NUMBERS_END,
     AddArm,
     Answer,
+    Answers,
     BanditRow,
     Requests,
     Status,
@@ -37,7 +38,6 @@ from accrual.store.base import (
     wait_for_events,
 )
 from accrual.store.events import (
-    PACKED,
     ArmRow,
     BanditTableRow,
     ChangeRow,
@@ -51,12 +51,11 @@ from accrual.store.events import (
     insert_into,
     pack,
     quoted,
-    seq_of,
     unpack,
 )
 from accrual.store.sqlite.file import SQLiteFile
 
-BLOCK = 1024  # events of a block, at least
+BLOCK = 4096  # events of a block, at least
 _DECISIONS_MOST = 80_000  # that are remembered; others are looked up
 _POLL = 0.01
 
@@ -225,9 +224,7 @@ class SQLiteStore:
         self._file.checkpoint("TRUNCATE")  # the write-ahead log still has the events
         return True
 
-    def append(
-        self, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float = 0.0
-    ) -> list[Answer]:
+    def append(self, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float = 0.0) -> Answers:
         with self._file.transaction() as connection:
             answers = self._append(connection, bandit, requests, now, skew)
             seq = self._logs[bandit].head.seq
@@ -241,7 +238,7 @@ class SQLiteStore:
         requests: Sequence[StoreRequest],
         now: float,
         skew: float,
-    ) -> list[Answer]:
+    ) -> Answers:
         end = connection.execute(f"{_HEADS} WHERE bandit = ?", (bandit,)).fetchone()
         if end not in self._ends.get(bandit, (None,)):
             raise StoreError(
@@ -262,7 +259,7 @@ class SQLiteStore:
         log.head = head
         connection.execute(_SET_HEAD, (*head, bandit))
         self._ends[bandit] = (end, head)  # the transaction may still fail
-        log.tail += events_of_rows(rows.decision, rows.piece, rows.change, lookup.arms)
+        log.tail += answers.events
         if len(log.tail) >= BLOCK:
             add_block(connection, bandit, head.seq, log.tail)
             log.tail = []
@@ -392,14 +389,14 @@ def event_rows(connection: apsw.Connection, bandit: int, after: int, upto: int) 
         arm_rows(connection, bandit),
     )
     for place, event in enumerate(events, after + 1):
-        if seq_of(event) != place:
+        if event.seq != place:
             raise StoreDamaged(f"damaged: event {place} is missing")
     return events
 
 
 def add_block(connection: apsw.Connection, bandit: int, seq: int, events: list[Event]) -> None:
     """Store events once more as a block, which ends at position `seq`."""
-    body = pack(events).tobytes()
+    body = pack(events)
     connection.execute(
         "INSERT INTO block VALUES (?, ?, ?, ?)", (bandit, seq, body, digest(bandit, seq, body))
     )
@@ -408,20 +405,21 @@ def add_block(connection: apsw.Connection, bandit: int, seq: int, events: list[E
 def _events(connection: apsw.Connection, bandit: int, after: int, limit: int) -> Events:
     upto = min(after + limit, _head(connection, bandit))  # positions have no gaps here
     after = min(after, upto)
-    parts, last = [np.zeros(0, PACKED)], after
+    parts, last = [], after
     for seq, body, was in connection.execute(
         "SELECT seq, body, digest FROM block WHERE bandit = ? AND seq > ? ORDER BY seq", (bandit, after)
     ):
         if digest(bandit, seq, body) != was:
             raise StoreDamaged(f"damaged: the block of events up to {seq}; restore a backup")
-        parts.append(np.frombuffer(body, PACKED))
+        parts.append(body)
         last = seq
         if last >= upto:
             break
     if last < upto:
         parts.append(pack(event_rows(connection, bandit, last, upto)))
-    events = np.concatenate(parts)
-    found = unpack(events[(events["seq"] > after) & (events["seq"] <= upto)])
-    if len(found.seq) != upto - after:
+    events = unpack(*parts or [b""])
+    inside = slice(*np.searchsorted(events.seq, [after + 1, upto + 1]))
+    found = Events._make(column[inside] for column in events)
+    if not np.array_equal(found.seq, np.arange(after + 1, upto + 1)):
         raise StoreDamaged(f"damaged: an event between {after + 1} and {upto} is missing")
     return found
