@@ -171,14 +171,15 @@ def test_a_log_left_behind_is_not_replayed_into_a_restored_file(tmp_path):
     assert run(["db", "verify", url]) == 0
 
 
-def test_a_backup_does_not_take_the_place_of_a_store_in_use(tmp_path):
+@pytest.mark.parametrize("in_use", [False, True])
+def test_a_backup_takes_the_place_of_no_file(tmp_path, in_use):
     filled(tmp_path / "plays.db")
-    filled(tmp_path / "used.db")
-    backup(f"sqlite:///{tmp_path}/plays.db", tmp_path / "monday.db")
-    backup(f"sqlite:///{tmp_path}/plays.db", tmp_path / "monday.db")  # in place of the last one
-    used = closing(SQLiteStore(str(tmp_path / "used.db")))
-    with used, pytest.raises(InputError, match=r"already|open for writing"):
-        backup(f"sqlite:///{tmp_path}/plays.db", tmp_path / "used.db")
+    filled(tmp_path / "other.db")
+    with closing(SQLiteStore(str(tmp_path / ("other.db" if in_use else "plays.db")))):
+        before = (tmp_path / "other.db").read_bytes()
+        with pytest.raises(InputError, match=r"other\.db.* already"):
+            backup(f"sqlite:///{tmp_path}/plays.db", tmp_path / "other.db")
+        assert (tmp_path / "other.db").read_bytes() == before
 
 
 def test_files_are_for_their_owner_alone(tmp_path):

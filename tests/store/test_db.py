@@ -252,9 +252,9 @@ def test_wrong_commands_get_one_line(tmp_path, capsys):
     url = f"sqlite:///{tmp_path}/plays.db"
     for arguments, word in (
         (["inti", url], "Did you mean 'init'"),
-        (["verify", url], "accrual db init"),
+        (["verify", url], "there is no file"),
         (["backup", url], "Missing argument 'FILE'"),
-        (["backup", url, f"{tmp_path}/b.db"], "accrual db init"),
+        (["backup", url, f"{tmp_path}/b.db"], "there is no file"),
         (["restore", url, f"{tmp_path}/none.db"], "no backup"),
         (["init", url, f"{tmp_path}/b.db"], "unexpected extra argument"),
         (["init", url, "--bandit", "a"], "No such option: --bandit"),

@@ -27,9 +27,11 @@ def _url(url: str | None) -> str:
 
 @contextmanager
 def _opened(url: str | None, readonly: bool = False) -> Iterator[Store]:
-    from accrual.store.backends import check_tables, open_store
+    from accrual.store.address import parse
+    from accrual.store.backends import open_store
+    from accrual.store.schema import check_there
 
-    check_tables(_url(url))
+    check_there(parse(_url(url)))
     store = open_store(_url(url), readonly=readonly)
     try:
         yield store

@@ -16,7 +16,7 @@ from accrual.store.sqlite import check_place, sync
 
 
 def backup(url: str, path: str | os.PathLike[str]) -> None:
-    """Write all that the database at `url` holds to a new file; an earlier backup at `path` is replaced.
+    """Write all that the database at `url` holds to a file at `path`, where none may be.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def backup(url: str, path: str | os.PathLike[str]) -> None:
     []
     """
     address = parse(url)
-    check_place(path, replace=True)
+    check_place(path)
     with replacing(path, private=True) as partial:
         backend_of(address).backup(address, partial)
         sync(partial)

@@ -64,7 +64,7 @@ class SQLiteBackend(Backend):
         _copy(address, to)
 
     def restore(self, address: Address, path: str | os.PathLike[str]) -> None:
-        check_place(address.place, replace=False)
+        check_place(address.place)
         place = Path(os.path.realpath(address.place))
         restored = place.with_name(f"{place.name}.restored")
         with replacing(restored, private=True) as partial:

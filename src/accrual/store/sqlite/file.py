@@ -172,17 +172,14 @@ def note_of(place: str) -> str:
     return f"{os.path.realpath(place)}.last"
 
 
-def check_place(path: str | os.PathLike[str], replace: bool) -> None:
-    """Refuse a place for a new file where SQLite would read something else as a part of the file.
+def check_place(path: str | os.PathLike[str]) -> None:
+    """Refuse a place for a new file where a file is, or what SQLite would read as a part of the new file.
 
-    A write-ahead log that was left behind by another database would be replayed into the new file. With
-    `replace`, a backup may lie there, unless a process has it open.
+    A write-ahead log that was left behind by another database would be replayed into it.
     """
     place = os.path.realpath(path)
     there = [place] * os.path.lexists(place) + _left_beside(place)
-    if replace and there == [place]:
-        FileLock(place, f"{path} is open for writing; back up to another place").release()
-    elif there:
+    if there:
         raise InputError(
             f"there is {' and '.join(there)} already; choose another place, or move away all files that "
             f"belong together: {', '.join(place + end for end in ('', *_BESIDE))}"
