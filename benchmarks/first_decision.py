@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -61,13 +61,6 @@ def library() -> None:
             program = FIRST.format(options=options, policy=policy, context=CONTEXT)
             subprocess.run([sys.executable, "-c", program], env=environment, check=True)
             print(f"library, {policy}: first decision after {clock() - begun:.2f} s, start and end included")
-            wait(lambda: len(compiled(environment)) == 1)
-
-
-def wait(ready: Callable[[], bool], most: float = 300.0) -> None:
-    end = clock() + most
-    while not ready() and clock() < end:
-        time.sleep(0.2)
 
 
 @contextmanager
