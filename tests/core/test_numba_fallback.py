@@ -55,8 +55,8 @@ print(json.dumps({{
 CHANGES = {
     "a class is gone": ("import numba.core.codegen as c; del c.JITCodeLibrary", (True, True)),
     "two names are gone": (
-        "import numba.core.registry as r, numba.experimental.structref as s\n"
-        "del r.CPUDispatcher, s.define_proxy",
+        "import numba.core.registry as r, numba.core.extending as e\n"
+        "del r.CPUDispatcher, e.lower_getattr_generic",
         (True, False),
     ),
     "a function takes other arguments": (

@@ -30,7 +30,7 @@ def fingerprints(edited=None):
             file.write("# a comment\\n")
     compiler.source_hash.cache_clear()
     found = {
-        "play": fingerprint(loop(policy.functions, policy.feedback, False)),
+        "play": fingerprint(loop(policy.functions, policy.feedback, False, False)),
         "draw": fingerprint(fill_kernel(pack(ac.paper.setting1()).draw)),
         "snapshot": form_of(ledger),
     }

@@ -23,9 +23,7 @@ def known_arms():
     stats = policy.stats(params)
     stats.information[:] = dice.choice([0.0, 1.0, 10.0, 300.0], ARMS)
     error = np.sqrt(NOISE / np.maximum(stats.information, 1e-9)) * dice.standard_normal(ARMS)
-    stats.piece_level[:] = np.where(stats.information > 0.0, level + error, 0.0)
-    stats.level[:] = stats.piece_level  # of which the mean is taken
-    stats.level[stats.information == 0.0] = 0.4
+    stats.level[:] = np.where(stats.information > 0.0, level + error, 0.0)
     stats.shared[[LEVEL, BETWEEN, SIGMA2]] = 0.4, 0.01, NOISE
     return params, stats
 
@@ -38,7 +36,7 @@ def test_the_line_is_that_of_least_squares_with_a_penalty():
     x = params.about - params.about.mean(axis=0)
     weight = 1.0 / (0.01 + NOISE / stats.information[told])
     gram = (x[told].T * weight) @ x[told] + np.diag(x.var(axis=0) / (0.7 * 0.01))
-    slopes = np.linalg.solve(gram, (x[told].T * weight) @ (stats.piece_level[told] - 0.45))
+    slopes = np.linalg.solve(gram, (x[told].T * weight) @ (stats.level[told] - 0.45))
     np.testing.assert_allclose(stats.line[SLOPES], slopes, rtol=1e-9)
     np.testing.assert_allclose(stats.line[MIDDLE], params.about.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(stats.line_covariance, np.linalg.inv(gram), rtol=1e-9)

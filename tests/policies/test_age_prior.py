@@ -9,7 +9,7 @@ import pytest
 import accrual as ac
 from accrual.engine.recording import record
 from accrual.policies.age_prior import learning, model
-from accrual.policies.age_prior.policy import AgePrior, weigh
+from accrual.policies.age_prior.policy import AgePrior, _larger, weigh
 from accrual.policies.base import Moment
 from accrual.policies.catalog import parse
 from accrual.problems import families
@@ -17,10 +17,10 @@ from accrual.problems import families
 MOMENT = Moment(10, math.log(9), 0, 0)
 
 
-def two_buckets(decisions: Sequence[Sequence[tuple[float, float | None]]]):
-    """Statistics of arms with caps of 2, whose decisions paid so much by each edge; None where it is open."""
+def two_buckets(decisions: Sequence[Sequence[tuple[float, float | None]]], cap: float = 2.0):
+    """Statistics of arms with this cap, whose decisions paid so much by each edge; None where it is open."""
     policy = AgePrior(buckets=2)
-    params = policy.params(np.full(len(decisions), 2.0), 4)
+    params = policy.params(np.full(len(decisions), cap), 4)
     stats = policy.stats(params)
     for arm, made in enumerate(decisions):
         for first, last in made:
@@ -165,11 +165,65 @@ def test_costs_by_hand():
     stats.own[1], stats.mean[1], stats.variance[1] = 0.3, 0.3, 0.21
     weigh(params, stats, 1)
     divergence = 0.3 * math.log(0.5) + 0.7 * math.log(0.7 / 0.4)
-    held = 101**2 / (101 + 16 / 2)  # 101 decisions of one of two arms count as so many
-    assert stats.cost_alone[1] == pytest.approx(math.log(3) + held * divergence)
-    share = 0.3 / 0.7  # of decisions that must pay the cap to lift 0.3 to 0.6
-    regular = (1 + stats.weight[1] * 0.09 / stats.second[1]) / (1 + stats.weight[1])
-    assert stats.cost_hidden[1] == pytest.approx(params.surprise * regular - held * math.log(1 - share))
+    share = 4 / (4 + 400)  # of two arms, how far they are treated as very many
+    held = 101**2 / (101 + 2 * (1 - share))  # 101 decisions count as so many
+    assert stats.cost_alone[1] == pytest.approx(share * math.log(3) + held * divergence)
+
+
+def test_the_cost_of_larger_totals_by_hand():
+    """100 totals of a hundredth of the cap: what speaks against a mean of 0.012, by rare totals near b."""
+    params, stats = two_buckets([[(0.01, 0.02)] * 100, [(0.01, 0.02), (0.0, 0.02)] * 50])
+    learning.refresh(params, stats)
+    power = 2.0 * 100 / 101  # in full, were the size of totals known for sure
+    chance = [
+        power * math.log(b / 0.01) - 100 * math.log(1 - 0.002 / (b - 0.01))
+        for b in np.geomspace(0.013, 1, 4000)
+    ]
+    found = _larger(params, stats, 0, 0.002, 100.0)
+    assert min(chance) <= found <= min(chance) + 0.02  # it takes nearly the likeliest b
+    facts = params._replace(surprise=0.0)
+    assert _larger(facts, stats, 0, 0.002, 100.0) == pytest.approx(-100 * math.log(1 - 0.002 / 0.99))
+    assert _larger(params, stats, 0, 0.995, 100.0) == math.inf  # beyond the cap
+
+
+def test_larger_caps_change_nothing_in_estimates_and_in_the_models_cost():
+    """Caps 20 times as large: the same means and variances in rewards, and the same evidence."""
+    made = [
+        [(0.2, 0.6), (0.1, 0.3), (0.4, 0.4), (0.0, 0.2)] * 5,
+        [(0.1, 0.9), (0.3, 1.0), (0.2, 0.7)] * 5,
+        CLOSED,
+    ]
+    found = []
+    for cap in (2.0, 40.0):
+        params, stats = two_buckets(made, cap)
+        learning.refresh(params, stats)
+        AgePrior.functions.survey(params, stats, MOMENT)
+        found.append(
+            [cap * stats.own, cap * stats.mean, cap * np.sqrt(stats.variance), stats.weight, stats.cost]
+        )
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9, atol=1e-12)
+
+
+def test_a_noisy_arm_among_sure_ones_keeps_its_own_variance():
+    params, stats = two_buckets([[(0.0, 2.0)] * 3 + [(0.0, 0.0)] * 5, *[[(0.4, 0.8)] * 8] * 9])
+    learning.refresh(params, stats)
+    assert stats.variance[0] >= 15 / 64
+    assert stats.shared[model.SIGMA2] < 0.1
+
+
+def test_each_arm_is_tried_a_slowly_growing_number_of_times():
+    """ln(t / 1000 K) ln(e + ...), by hand; an arm with fewer decisions comes first, whatever it has paid."""
+    params, stats = two_buckets([[(0.9, 1.8), (1.0, 1.7)] * 40, [(0.0, 0.01)] * 5])
+    stats.pulls[0] = 100_000
+    learning.refresh(params, stats)
+    AgePrior.functions.survey(params, stats, MOMENT)
+    log = math.log(100_005 / 2000)
+    assert stats.shared[model.LEAST] == pytest.approx(log * math.log(math.e + log))
+    assert 5 < stats.shared[model.LEAST] < 8
+    indices = [AgePrior.functions.index(params, stats, arm, MOMENT) for arm in range(2)]
+    assert indices[1] > 1e8 > indices[0]
+    stats.pulls[1] = 8
+    assert AgePrior.functions.index(params, stats, 1, MOMENT) < 0.0
 
 
 def test_a_new_arm_starts_from_the_prior():
@@ -234,11 +288,19 @@ def test_late_surprises_and_caps_do_not_mislead():
         assert final[0] < 1.2 * final[1]
 
 
-def test_a_hidden_jackpot_is_found():
-    """Its regret stops growing; with a large `surprise` it is linear in most runs (fixed seed)."""
+def test_a_hidden_jackpot_is_found_where_caps_are_facts():
+    """Its regret stops growing; where totals are not taken to be larger it is linear (fixed seed)."""
     problem = families.hidden_jackpot([0.03, 0.034, 0.032], base=0.028, one_in=50)
-    policies = {"default": AgePrior(), "never": AgePrior(surprise=1000.0)}
+    policies = {"facts": AgePrior(surprise=0.0), "never": AgePrior(surprise=1000.0)}
     result = ac.simulate(problem, policies, 20_000, 10, seed=4, checkpoints=2)
     half, end = result.regret.mean(axis=1).T
     assert end[0] < 1.3 * half[0]
     assert end[1] > 3.0 * end[0]
+
+
+def test_caps_that_are_too_large_cost_little():
+    """Twenty times: at most twice AgeIMED's regret, and a third of that of caps as facts (fixed seed)."""
+    laws = [ac.ScaledLaw(ac.BernoulliLaw(p), 1 / 20) for p in (0.3, 0.4, 0.5, 0.6)]
+    policies = {"default": AgePrior(), "facts": AgePrior(surprise=0.0), "AgeIMED": ac.AgeIMED()}
+    final = ac.simulate(families.plain(100, laws), policies, 10_000, 10, seed=5).final_regret.mean(axis=1)
+    assert final[0] < min(2.0 * final[2], final[1] / 3.0)

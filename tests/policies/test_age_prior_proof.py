@@ -9,7 +9,7 @@ import pytest
 import accrual as ac
 from accrual.policies.age_prior import model
 from accrual.policies.age_prior.model import estimate
-from accrual.policies.age_prior.policy import AgePrior, _cost
+from accrual.policies.age_prior.policy import AgePrior, _cost, _larger
 from accrual.policies.base import Moment
 from accrual.policies.scalars import kl
 
@@ -81,6 +81,15 @@ def test_lemma_1():
 
 
 def test_lemma_3():
+    """A hopeless arm, which is hardly tried by itself, has the decisions that are demanded of each arm."""
+    problem = ac.Problem([1.0] * 2, 10, 5, [ac.ScaledLaw(ac.BernoulliLaw(1.0), m) for m in (0.9, 0.05)])
+    result = ac.simulate(problem, [AgePrior(surprise=1000.0)], 2_000_000, 1, checkpoints=1)
+    log = math.log(2_000_000 / 2000)
+    demanded = log * math.log(math.e + log)
+    assert 15.0 < demanded <= result.pulls[0, 0, 1] < 18
+
+
+def test_lemma_4():
     """One decision of a coin says kl against a higher mean, to rounding: no other part is greater."""
     dice = np.random.default_rng(3)
     for mean in [*dice.uniform(0.001, 0.999, 500), *np.geomspace(1e-6, 0.33, 100)]:
@@ -88,6 +97,19 @@ def test_lemma_3():
             divergence = kl(mean, mean + gap)
             assert _cost(gap, mean, mean * (1.0 - mean)) == pytest.approx(divergence, rel=1e-7)
             assert -math.log(1.0 - gap / (1.0 - mean)) >= divergence
+
+
+def test_the_costs_of_step_3():
+    """At least d^2 / 8 a decision, and n d where larger totals are hidden, whatever mean and variance are."""
+    dice = np.random.default_rng(5)
+    for _ in range(300):
+        params, stats, _ = drawn_arm(dice, 3)
+        estimate(params, stats, 0)
+        gap, count = (1.0 - stats.own[0]) * dice.random(), 10.0 ** dice.uniform(0, 5)
+        assert _larger(params, stats, 0, gap, count) >= count * gap
+        mean, variance = dice.random(), 2.0 * dice.random() ** 4
+        gap = (1.0 - mean) * dice.random()
+        assert _cost(gap, mean, variance) >= gap * gap / 8.0
 
 
 def test_two_facts_about_the_index():

@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -20,6 +19,8 @@ from typing import Any
 import pytest
 
 import accrual as ac
+from accrual.store.address import sqlite_address
+from accrual.store.sqlite import connect_sqlite
 
 KILLS = [pytest.param(8, id="quick"), pytest.param(200, id="long", marks=pytest.mark.slow)]
 CLIENTS = 8
@@ -100,10 +101,13 @@ def compare(folder: Path, clients: list[Client]) -> Counter[str]:
     """What was acknowledged beside what is in the database, and beside what was learned from it."""
     decided = {id_: arm for client in clients for id_, arm in client.decided.items()}
     paid = {piece: value for client in clients for piece, value in client.paid.items()}
-    with closing(sqlite3.connect(folder / "plays.db")) as database:
+    with closing(connect_sqlite(sqlite_address(folder / "plays.db"), "rw")) as database:
         sound = database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        arms = dict(database.execute("SELECT id, name FROM decision JOIN arm ON arm = number"))
-        rows = database.execute("SELECT decision, key, value FROM piece").fetchall()
+        made: list[Any] = database.execute(
+            "SELECT id, name FROM decision JOIN arm ON arm = number"
+        ).fetchall()
+        arms = dict(made)
+        rows: list[Any] = database.execute("SELECT decision, key, value FROM piece").fetchall()
     with ac.Bandit.open(f"sqlite:///{folder}/plays.db") as bandit:
         learned = {arm.name: (arm.decisions, arm.observed) for arm in bandit.state().arms}
     kept = {(id_, key): value for id_, key, value in rows}

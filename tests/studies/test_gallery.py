@@ -153,11 +153,11 @@ def test_lines_by_hand():
     given = result(no_delay__IMED=[3, 5], no_delay__TS=[2, 4], AgeIMED=[3, 9], G__a=[8, 8], G__b=[2, 10])
     floor, age, best = lines("x", given)
     assert (floor.policy, floor.variant, floor.mean, floor.over_floor) == ("no delay", "TS", 3.0, 1.0)
-    assert (age.mean, age.over_floor, age.worst) == (6.0, 2.0, 1.5)
-    assert age.q95 == pytest.approx(8.7 / 6)  # nineteen twentieths of the way from 3 to 9
+    assert (age.mean, age.over_floor, age.worst) == (6.0, 2.0, 3.0)
+    assert age.q99 == pytest.approx(8.94 / 3)  # 99 hundredths of the way from 3 to 9
     assert age.se == pytest.approx(3.0)  # of 3 and 9: deviation sqrt(18), over sqrt(2)
     assert (best.policy, best.variant, best.over_floor) == ("G", "b", 2.0)
-    assert best.worst == pytest.approx(10 / 6)
+    assert best.worst == pytest.approx(10 / 3)
     assert age.share == 0.75
 
 
@@ -264,8 +264,9 @@ def test_command_with_contexts(tmp_path, capsys):
     alone = ac.simulate(entry.problem, {"no context": ac.AgePrior()}, 2500, 2, entry.seed)
     regret = stored.final_regret[stored.labels.index("no context")]
     np.testing.assert_array_equal(regret, alone.final_regret[0])
-    assert float(rows["ctx-visitors", "no context"]["q95"]) == pytest.approx(
-        np.quantile(regret, 0.95) / regret.mean()
+    row = rows["ctx-visitors", "no context"]
+    assert float(row["q99"]) / float(row["over_floor"]) == pytest.approx(
+        np.quantile(regret, 0.99) / regret.mean()
     )
     assert app.run(words) == 0
     again = capsys.readouterr()

@@ -83,8 +83,8 @@ def _show(table: Sequence[GalleryLine], floor: str) -> None:
     learning = [line for line in table if line.over_floor > 0]
     title = f"regret over the floor's ({floor} without delay)"
     _matrix(title, learning, lambda line: _ratio(line.over_floor))
-    _matrix("the 95 % quantile of the runs' regret over the mean", learning, lambda line: _ratio(line.q95))
-    _matrix("the worst run's regret over the mean", learning, lambda line: _ratio(line.worst))
+    _matrix("the 99 % quantile of the runs' regret over the same", learning, lambda line: _ratio(line.q99))
+    _matrix("the worst run's regret over the same", learning, lambda line: _ratio(line.worst))
     _matrix("mean regret", learning, lambda line: figure(line.mean))
     _matrix(
         "share of the most chosen arm, where all arms are equal",

@@ -19,7 +19,7 @@ def warm(
         bool, typer.Option("--guardrails", help="For bandits with guardrails, which need more code.")
     ] = False,
 ) -> None:
-    """Compile what live bandits need, for later processes."""
+    """Compile for live bandits, in advance."""
     from accrual.live.warm import warm as compile_policy
     from accrual.policies.catalog import DEFAULT, DEFAULT_WITH_FEATURES, parse
 

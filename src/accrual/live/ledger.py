@@ -7,6 +7,7 @@ import json
 import math
 import operator
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -46,7 +47,6 @@ from accrual.live.kernels import (
 )
 from accrual.live.watch import NEVER, Comparison, Watcher, watchers_of
 from accrual.policies.base import Policy, is_numbered, lost_index, no_amended, positive
-from accrual.policies.catalog import policy_text
 from accrual.policies.contexts import params_of
 from accrual.policies.floor import Limits
 from accrual.store.events import PACKED, Events, Kind, unpack
@@ -189,12 +189,7 @@ class Ledger:
 
         Without this, the first call waits for them. `kinds` are those of the bandit's streams.
         """
-
-        def recipe() -> Recipe:
-            text = policy_text(self.policy)
-            given = None if text is None else json.dumps([text, self.window, sorted(set(kinds))])
-            return Recipe(self.policy.label, "accrual.live.warm", given)
-
+        recipe = partial(_recipe, self.policy, self.window, kinds)  # without the ledger: there is no cycle
         self.kernel.answer_at_once(recipe)
         self.context_encoder.kernel.answer_at_once(recipe)
 
@@ -563,6 +558,15 @@ def _restored(name: str, like: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> A
         return arrays[name].copy()
     fields = zip(like._fields, like, strict=True)  # type: ignore[attr-defined]
     return type(like)(*[_restored(f"{name}.{own}", part, arrays) for own, part in fields])
+
+
+def _recipe(policy: Policy, window: int, kinds: Sequence[str]) -> Recipe:
+    """Say how another process compiles the kernels of bandits with this policy and streams of these kinds."""
+    from accrual.policies.catalog import policy_text  # here, as snapshots do not depend on other policies
+
+    text = policy_text(policy)
+    given = None if text is None else json.dumps([text, window, sorted(set(kinds))])
+    return Recipe(policy.label, "accrual.live.warm", given)
 
 
 def later(last: float, now: float) -> float:

@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import config, typeof
 
-from accrual.core.files import try_lock
 from accrual.core.jit.compiler import is_on_disk, parts_run_in_plain_python
 
 try:
@@ -155,11 +154,7 @@ class _Compilation:
     def __init__(self, kernel: Any, signature: tuple[Any, ...], recipe: Recipe) -> None:
         self.done = False
         self._kernel, self._signature, self._recipe = kernel, signature, recipe
-        self.start()
-
-    def start(self) -> None:
-        """Begin, in a thread."""
-        elsewhere = self._recipe.text is not None and Path(sys.executable).name.startswith("python")
+        elsewhere = recipe.text is not None and Path(sys.executable).name.startswith("python")
         # Python waits for a thread that compiles: the compiler's library cannot be unloaded meanwhile.
         threading.Thread(target=self._run, args=(elsewhere,), name="compile", daemon=elsewhere).start()
 
@@ -185,6 +180,8 @@ class _Compilation:
 
     def _await_file(self) -> None:
         """Wait until a process has put the machine code on disk; start that process if there is none."""
+        from accrual.core.files import try_lock  # here, as no kernel's results depend on it
+
         folder = Path(self._kernel._cache.cache_path)
         folder.mkdir(parents=True, exist_ok=True)
         # One lock for all kernels of a folder, so that a machine compiles one at a time.
@@ -217,16 +214,7 @@ class _Compilation:
             )
 
 
-def _start_again() -> None:
-    """Begin again what is not done, in a process that was forked: threads stay behind."""
-    for one in _compilations.values():
-        if not one.done:
-            one.start()
-
-
 _compilations: dict[Any, _Compilation] = {}
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_again)
 _registry = threading.Lock()
 
 

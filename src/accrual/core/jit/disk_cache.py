@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from accrual.core.progress import say_compiling
-
 
 def cache_by_source(cache_class: Any, file_class: Any, function: Callable[..., Any], source: str) -> Any:
     """Make a cache of `cache_class`, one of numba's, for `function` with `source` in its key.
@@ -49,6 +47,8 @@ def cache_by_source(cache_class: Any, file_class: Any, function: Callable[..., A
             except Exception:  # a cache file that cannot be read is a miss, never a failure
                 found = None
             if found is None:
+                from accrual.core.progress import say_compiling  # here, as no kernel's results depend on it
+
                 say_compiling()
             return found
 

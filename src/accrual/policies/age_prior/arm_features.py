@@ -52,7 +52,7 @@ def learn_line(params: Params, stats: Stats, mean: float) -> None:
             weight = math.sqrt(1.0 / (sh[BETWEEN] + sh[SIGMA2] / stats.information[a]))
             for j in range(width):
                 x[j] = weight * (params.about[a, j] - line[MIDDLE, j])
-                response[j] += weight * (stats.piece_level[a] - mean) * x[j]
+                response[j] += weight * (stats.level[a] - mean) * x[j]
             add_outer(covariance, x)
     for j in range(width):
         scale = line[VARIANCE, j] if line[VARIANCE, j] > 0.0 else 1.0
@@ -107,5 +107,5 @@ def strays(params: Params, stats: Stats, a: int, expected: float) -> tuple[float
     for j in range(line.shape[1]):
         x[j] = params.about[a, j] - line[MIDDLE, j]
     times(stats.line_covariance, x, image)
-    off = stats.piece_level[a] - expected
+    off = stats.level[a] - expected
     return share * share * (off * off + dot(x, image)), share

@@ -23,9 +23,11 @@ from accrual.policies.age_prior.model import (
     BETWEEN,
     GROWN,
     KAPPA,
+    LEAST,
     LEVEL,
     PART,
     REACH,
+    REACHED,
     READY,
     SCALE,
     SCALED,
@@ -35,19 +37,22 @@ from accrual.policies.age_prior.model import (
     STAGE,
     TILT,
     USUAL,
+    WORTH,
     Params,
     Stats,
     estimate,
     expected_level,
 )
 
-_REACHED = 10.0  # decisions that must have finished a bucket before it counts
 _NOISE_LEAST, _NOISE_MOST = 0.1, 10.0
 # The prior's own prior counts as _ARMS arms: levels differ by _DIFFER of the mean, and by a hundredth of the
 # variance of a total at least; tilts have _TILTED of that variance.
-_ARMS, _DIFFER, _LEAST, _TILTED = 4.0, 0.3, 0.01, 0.03
+_ARMS, _DIFFER, _DIFFER_LEAST, _TILTED = 4.0, 0.3, 0.01, 0.03
 _ARMS_AROUND = 1.0  # ... where levels are around a line: it may tell most of how they differ
 _EM = 2
+_SURE = 1e-4  # the least variance of a total, over the squared mean
+_FORCED = 1000.0  # decisions an arm, from which on a slowly growing number of each is forced
+_NOTHING = 1e-200  # squares of totals that are as good as nothing
 
 
 @njit_noinline
@@ -91,10 +96,12 @@ def refresh_stage(params: Params, stats: Stats) -> bool:
 
 @njit
 def _set_pace(params: Params, stats: Stats) -> None:
-    """Set how many decisions there are until the next refresh."""
+    """Set how many decisions there are until the next refresh, and how many each arm must have."""
     buckets = len(params.spread)
     made = stats.pulls.sum()
     stats.due[0] = min(max(made // 4, 4), buckets)
+    log = math.log(max(made / (_FORCED * len(stats.pulls)), 1.0))
+    stats.shared[LEAST] = log * math.log(math.e + log)
     if stats.seen[:, buckets - 1].sum() > buckets:  # until then, new ages are reached all the time
         stats.due[0] = max(made // PACE, buckets)
 
@@ -104,7 +111,7 @@ def _extend_reach(params: Params, stats: Stats) -> int:
     """Extend the spread to the buckets that enough decisions have finished; return how many there are."""
     sh = stats.shared
     reach = int(sh[REACH])
-    while reach < len(params.spread) and stats.seen[:, reach].sum() >= _REACHED:
+    while reach < len(params.spread) and stats.seen[:, reach].sum() >= REACHED:
         stats.spread[reach] = params.spread[reach] / (sh[PART] + params.spread[reach])
         stats.spread2[reach] = stats.spread[reach]
         for g in range(reach):
@@ -233,15 +240,15 @@ def _learn_noise(stats: Stats) -> bool:
             if weight > 1.0:
                 inside += weight * max(stats.second[a] - stats.own[a] ** 2, 0.0)
                 freedom += weight - 1.0
-    if second <= 0.0:
+    if second <= _NOTHING:
         return False
     first /= heft
     second /= heft
     average /= tried
-    inside += 5.0 * max(second - first * first, 0.0)
-    sh[SIGMA2] = max(inside / (freedom + 5.0), 1e-4 * first * first + 1e-14)
-    level = max(average, first, 1e-9)
-    sh[USUAL] = max((_DIFFER * level) ** 2, _LEAST * sh[SIGMA2])
+    inside += WORTH * max(second - first * first, 0.0)
+    sh[SIGMA2] = max(inside / (freedom + WORTH), _SURE * first * first)
+    level = max(average, first)
+    sh[USUAL] = max((_DIFFER * level) ** 2, _DIFFER_LEAST * sh[SIGMA2])
     if sh[READY] == 0.0:
         sh[LEVEL], sh[BETWEEN], sh[TILT] = average, sh[USUAL], _TILTED * sh[USUAL]
         sh[SCALE] = level
@@ -274,8 +281,12 @@ def _maximise(params: Params, stats: Stats, usual: float) -> None:
     squares = older * (old_level * old_level + part * part * params.history[1])
     tilts = older * part * part * params.history[2]
     for a in range(arms):
-        mean += stats.level[a]
-        squares += stats.level[a] ** 2 + sh[SIGMA2] * stats.level_error[a]
+        # What the prior expects, and what the arm's pieces show; the rest of the variance is left.
+        expected = expected_level(params, stats, a)
+        share = stats.information[a] / (stats.information[a] + sh[SIGMA2] / sh[BETWEEN])
+        level = expected + share * (stats.level[a] - expected)
+        mean += level
+        squares += level * level + (1.0 - share) * sh[BETWEEN]
         tilts += stats.tilt[a] ** 2 + sh[SIGMA2] * stats.tilt_error[a]
     count = arms + older
     mean /= count

@@ -27,8 +27,9 @@ from accrual.core.arrays import Floats, Ints
 from accrual.core.jit import njit, njit_noinline
 from accrual.policies.age_cells import amend_cell
 
+REACHED = 10.0  # decisions that must have finished a bucket before it counts
 _NEWS = 1.0 / 64.0  # an arm is estimated again once its finished buckets have grown by this part
-_WORTH = 5.0  # decisions that the usual variance of a total is worth to an arm
+WORTH = 2.0  # decisions that the usual variance of a total is worth to an arm
 
 
 class Params(NamedTuple):
@@ -42,8 +43,8 @@ class Params(NamedTuple):
     most: float  # decisions that the prior counts as in an index, at most
     share: float  # 0 for two arms, near 1 for very many: how far the index follows Gittins'
     outlier: float  # what it costs to hold that an arm is like no other, in nats
-    surprise: float  # what it costs to hold that an arm hides totals near the cap
-    few: float  # n decisions of an arm count as n^2 / (n + few)
+    surprise: float  # the chance of totals b times as large as an arm's own is b to the power of -surprise
+    spent: float  # n decisions of an arm count as n^2 / (n + spent)
     decay: float  # by how much the logarithm of a decision's weight falls with each later one; 0 for none
 
 
@@ -62,17 +63,14 @@ class Stats(NamedTuple):
     mean: Floats  # arms: the model's estimate, held near `own`
     variance: Floats  # arms: of a total
     cost: Floats  # arms: what it costs to hold that the arm is as good as the leader: the model is off, ...
-    cost_alone: Floats  # ... or the arm is like no other, ...
-    cost_hidden: Floats  # ... or it hides totals near the cap
+    cost_alone: Floats  # ... or the arm is like no other
     log_count: Floats  # arms: the logarithm of its count with the prior, and ...
     log_alone: Floats  # ... without
-    costed: Floats  # arms: the decisions for which these five were computed; -1 for none
-    level: Floats  # arms: the model's level, and ...
-    level_error: Floats  # ... its variance over the noise
-    tilt: Floats  # arms: the model's tilt, and ...
+    costed: Floats  # arms: the decisions for which these four were computed; -1 for none
+    level: Floats  # arms: the level that the arm's pieces show, and ...
+    information: Floats  # ... how well they show it: the noise over the variance of its error
+    tilt: Floats  # arms: the tilt, and ...
     tilt_error: Floats  # ... its variance over the noise
-    information: Floats  # arms: how well its pieces show its level, over the noise, and ...
-    piece_level: Floats  # ... the level that they show
     line: Floats  # 5 x features of arms: the regression on these, whose rows are named below
     line_covariance: Floats  # features x features: of the line's slopes
     spread: Floats  # buckets: the pooled spread (p), over the ages reached
@@ -81,18 +79,19 @@ class Stats(NamedTuple):
     noise: Floats  # buckets: r
     scratch: Floats  # 3 x buckets: for `refresh`, which must not allocate
     due: Ints  # one number: decisions until the next refresh
-    shared: Floats  # seventeen numbers, which are named below
+    shared: Floats  # eighteen numbers, which are named below
 
 
 READY, REACH, PART, KAPPA, LEVEL, BETWEEN, TILT, SIGMA2, SCALE, SCALED, TARGET, LEAD = range(12)
-STAGE, USUAL, GROWN, SLOPE, WIDER = range(12, 17)
+STAGE, USUAL, GROWN, SLOPE, WIDER, LEAST = range(12, 18)
 # READY: 1 once something has been paid. REACH: buckets that ten decisions have finished; PART: their part of
 # the spread before anything is known. LEVEL, BETWEEN: mean and variance of the arms' levels. TILT: variance
 # of their tilts. SIGMA2: variance of a total within an arm. SCALE: the level when REACH was SCALED. TARGET:
 # the leader's mean, in rewards. LEAD: the leader. While a refresh is under way, STAGE: which part of it
 # is next; USUAL: the variance that levels usually have; GROWN: the level over SCALE before. SLOPE: the
 # variance of levels that one column of what is known about arms tells, over BETWEEN; 0 if nothing is known.
-# WIDER: as how many times BETWEEN it counts in an index, for an arm may be far off a good line.
+# WIDER: as how many times BETWEEN it counts in an index, for an arm may be far off a good line. LEAST: an arm
+# with fewer decisions is tried first.
 
 SLOPES, MIDDLE, VARIANCE, WORK = range(4)
 # The rows of `line`. MIDDLE, VARIANCE: mean and variance of each column over arms. WORK: two rows of scratch.
@@ -152,7 +151,6 @@ def untried(params: Params, stats: Stats, a: int) -> None:
     stats.own[a] = stats.mean[a] = stats.level[a] = expected
     stats.variance[a] = sh[SIGMA2]
     stats.second[a] = expected**2 + sh[SIGMA2]
-    stats.level_error[a] = sh[BETWEEN] / sh[SIGMA2]
     stats.tilt_error[a] = sh[TILT] / sh[SIGMA2]
 
 
@@ -169,9 +167,9 @@ def estimate(params: Params, stats: Stats, arm: int) -> None:
         return
     reach, kappa = int(sh[REACH]), sh[KAPPA]
     stats.wait[a] = begun * reach * _NEWS
-    # Sums for the level and the tilt (h, y), for the model's mean (t), for what is filled in (f), and for
-    # how that goes with what was paid (c).
-    h00 = h01 = h11 = y0 = y1 = t0 = t1 = f0 = f1 = c0 = c1 = 0.0
+    # Sums for the level and the tilt (h, y), for what is filled in (f), and for how that goes with what was
+    # paid (c).
+    h00 = h01 = h11 = y0 = y1 = f0 = f1 = c0 = c1 = 0.0
     total = total2 = filled2 = level2 = known2 = error = 0.0
     for bucket in range(reach):
         g = np.uint64(bucket)
@@ -188,8 +186,6 @@ def estimate(params: Params, stats: Stats, arm: int) -> None:
         y0 += kappa * paid
         y1 += kappa * paid * z
         model = k * p * inverse
-        t0 += model
-        t1 += model * z
         f0 += (begun - n) * model
         f1 += (begun - n) * model * z
         c0 += n * model
@@ -201,22 +197,13 @@ def estimate(params: Params, stats: Stats, arm: int) -> None:
         known2 += stats.spread2[g] * n * inverse
         filled2 += (begun - n) * k * stats.spread2[g] * inverse
         error += p * stats.noise[g] * inverse * inverse * (n * (begun + k) ** 2 + k * (begun - n) ** 2)
-    # The model's mean: every bucket's own mean and the model's, weighted n to k.
-    prior = sh[SIGMA2] / sh[BETWEEN]
-    a00, a11 = h00 + prior, h11 + sh[SIGMA2] / sh[TILT]
-    x0 = y0 + prior * expected_level(params, stats, arm)
-    over = 1.0 / (a00 * a11 - h01 * h01)
-    level = (a11 * x0 - h01 * y1) * over
-    tilt = (a00 * y1 - h01 * x0) * over
-    stats.level[a], stats.level_error[a] = level, a11 * over
-    stats.tilt[a], stats.tilt_error[a] = tilt, a00 * over
-    stats.information[a] = h00 - h01 * h01 / a11
-    stats.piece_level[a] = (y0 - h01 * y1 / a11) / stats.information[a]
-    model = y0 / kappa + level * t0 + tilt * t1
-    # The arm's own: what was paid, and what its open decisions are still to pay, by its own level alone.
+    # The level and the tilt, with a prior for the tilt alone; by these, what open decisions are still to pay.
+    a11 = h11 + sh[SIGMA2] / sh[TILT]
     over = 1.0 / (h00 * a11 - h01 * h01)
     level = (a11 * y0 - h01 * y1) * over
     tilt = (h00 * y1 - h01 * y0) * over
+    stats.level[a], stats.information[a] = level, h00 - h01 * h01 / a11
+    stats.tilt[a], stats.tilt_error[a] = tilt, h00 * over
     own = max((total + level * f0 + tilt * f1) / begun, 0.0)
     second = max((total2 + level2 / known2 * filled2) / begun, 0.0)
     # The level and the tilt are off by what the pay that they are learned from is off.
@@ -224,13 +211,33 @@ def estimate(params: Params, stats: Stats, arm: int) -> None:
     error += (f0 * u0 * a11 - (f0 * u1 + f1 * u0) * h01 + f1 * u1 * h00) * over
     weight = begun * begun / error
     stats.own[a], stats.second[a], stats.weight[a] = own, second, weight
-    # Its variance; one that has paid nothing, or hardly anything, may still pay as much as the cap.
-    usual = min(sh[SIGMA2], second) if second > 0.0 else sh[SIGMA2]
-    open_end = 0.25 * sh[PART] ** 4 * weight / ((1.0 + weight) * (1.0 + payments(stats, arm)) ** 2)
-    spare = weight * max(second - own * own, 0.0)
-    stats.variance[a] = (spare + _WORTH * usual + open_end) / (weight + _WORTH)
-    most = params.pull * math.sqrt(stats.variance[a] / weight)
-    stats.mean[a] = min(max(min(max(model, own - most), own + most), 0.0), 1.0)
+    # Its variance is at least that of its own totals: arms may be noisier than others. While it has paid
+    # nothing, it is as if one more decision had paid as much as it could.
+    spare = max(second - own * own, 0.0)
+    usual = max(min(sh[SIGMA2], second), spare)
+    surplus = 0.0
+    if second <= 0.0:
+        usual, surplus = sh[SIGMA2], top(stats) * weight / (1.0 + weight)
+    variance = (weight * spare + WORTH * usual + surplus) / (weight + WORTH)
+    # The model's mean: between the arm's own, by its error, and what is expected, by how arms differ.
+    error = variance / weight
+    differ = sh[BETWEEN] + sh[SIGMA2] / kappa
+    most = params.pull * math.sqrt(error)
+    pull = (expected_level(params, stats, arm) - own) * error / (error + differ)
+    mean = min(max(own + min(max(pull, -most), most), 0.0), 1.0)
+    if mean > own > 0.0:  # an arm that pays more than it did also varies more
+        variance = max(variance, min(variance * mean / own, mean * (1.0 - mean)))
+    stats.mean[a], stats.variance[a] = mean, variance
+
+
+@njit
+def top(stats: Stats) -> float:
+    """Return the part of the cap that totals may come near, 1 once all ages are reached.
+
+    Before that it is small: otherwise new arms, whose decisions are all young, would be tried by the batch.
+    """
+    part = stats.shared[PART] * stats.shared[PART]  # no power: it is not the same to the bit in plain Python
+    return float(part * part)
 
 
 @njit

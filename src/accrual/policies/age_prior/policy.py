@@ -20,8 +20,10 @@ from accrual.policies.age_prior.model import (
     BETWEEN,
     KAPPA,
     LEAD,
+    LEAST,
     PART,
     REACH,
+    REACHED,
     READY,
     SIGMA2,
     SLOPE,
@@ -38,6 +40,7 @@ from accrual.policies.age_prior.model import (
     expected_level,
     finished,
     payments,
+    top,
 )
 from accrual.policies.base import Functions, Moment, positive
 from accrual.policies.engine_hooks import EngineHooks
@@ -45,15 +48,16 @@ from accrual.policies.scalars import kl
 from accrual.problems.spreads import SpreadLike, as_spread
 
 _ALMOST = 1.0 - 1e-9
-_FEW = 16.0  # with K arms, n decisions of one count as n^2 / (n + _FEW / K): a few decisions count less
 _KNOWN_MOST = 1e50  # the size of a number that is known about an arm: beyond, squares are infinite
-_UNSEEN = 5.0  # how much more than by a kappa-th of the noise arms may differ at ages that none has reached
+_SPENT = 2.0  # n decisions of one of few arms count as n^2 / (n + _SPENT), of very many arms as n
+_MANY = 20.0  # of so many arms the index is half for few and half for very many
+_FIRST = 1e9  # above every index: an arm that has too few decisions is tried first
 
 
 @njit
 def _bernstein(gap: float, mean: float, variance: float) -> float:
     """Return Bernstein's bound with 2/3 in place of 1/3: for totals of 0 or the cap it is then below kl."""
-    size = min(variance / max(mean, 1e-9), 1.0)
+    size = min(variance / mean, 1.0) if mean > 0.0 else 1.0
     return gap * gap / (2.0 * (variance + 2.0 * size * gap / 3.0))
 
 
@@ -65,42 +69,66 @@ def _cost(gap: float, mean: float, variance: float) -> float:
     two values, the lower one 0 if possible. The second bound is exact for totals of 0 or the cap.
     """
     mean = min(mean, _ALMOST)
-    above = min(1.0 - mean, max(variance / max(mean, 1e-9), 1.5 * gap))
+    above = 1.0 - mean
+    if mean > 0.0:
+        above = min(above, max(variance / mean, 1.5 * gap))
     p = variance / (variance + above * above)
     q = min(p + gap / (above + variance / above), _ALMOST)
     return max(kl(p, q), _bernstein(gap, mean, variance))
 
 
+@njit
+def _larger(params: Params, stats: Stats, arm: int, gap: float, count: float) -> float:
+    """Return what it costs to hold that the arm hides totals so large that its mean is higher by `gap`.
+
+    Totals near b have the chance (size / b) to the power of `surprise`, where size is that of the arm's own
+    totals; it counts in full once these are known. With rare totals near b, none of which is among `count`
+    decisions, the mean is higher by `gap`. The least is taken over b, up to the cap.
+    """
+    a = np.uint64(arm)
+    own, most = stats.own[a], top(stats)
+    size, power = most, 0.0
+    known = payments(stats, arm)
+    if known > 0.0:
+        size = min(stats.second[a] / own, 1.0) * most
+        power = params.surprise * known / (1.0 + known)
+    largest = most if power <= 0.0 else min(max(own + count * gap / power, size), most)
+    if gap >= largest - own:
+        return math.inf
+    return power * math.log(largest / size) - count * math.log(1.0 - gap / (largest - own))
+
+
 @njit_noinline
 def weigh(params: Params, stats: Stats, arm: int) -> None:
-    """Compute how strongly the data speak against the arm being as good as the leader, in three ways.
+    """Compute how strongly the data speak against the arm being as good as the leader, in two ways.
 
-    It may be as good because the model's estimate is off (`cost`); because the arm is like no other and its
-    own estimate is off (`cost_alone`); or because it hides totals near the cap (`cost_hidden`). The last two
-    costs include what it takes to believe that an arm is like no other, or that it hides such totals.
+    It may be as good because the model's estimate is off (`cost`), or because the arm is like no other and
+    either its own estimate is off or it hides larger totals (`cost_alone`). The second includes what it takes
+    to believe that an arm is like no other.
     """
     sh = stats.shared
     a = np.uint64(arm)
     target = sh[TARGET] * params.inverse_cap[a]
-    mean, own, variance, weight = stats.mean[a], stats.own[a], stats.variance[a], stats.weight[a]
+    mean, own, variance = stats.mean[a], stats.own[a], stats.variance[a]
     # All decisions count, also those in flight, and so does the prior.
-    between = sh[WIDER] * sh[BETWEEN]
-    count = stats.counted[a] + min(variance / (between + sh[SIGMA2] / sh[KAPPA]), params.most)
+    apart = sh[SIGMA2] / sh[KAPPA]
+    count = stats.counted[a] + min(variance / (sh[WIDER] * sh[BETWEEN] + apart), params.most)
     alone = stats.counted[a] + 1.0
     stats.log_count[a], stats.log_alone[a] = math.log(count), math.log(alone)
     stats.costed[a] = stats.counted[a]
-    # Where arms pay differently at known ages, they will also at ages that no decision has reached.
-    unseen = _UNSEEN * sh[SIGMA2] * (1.0 - sh[PART]) / (sh[KAPPA] * variance)
-    count /= 1.0 + count * unseen
-    alone /= 1.0 + alone * unseen
-    count *= count / (count + params.few)
-    alone *= alone / (alone + params.few)
+    # Where arms pay differently at known ages, they will also at ages that no decision has reached. More
+    # decisions than it takes to learn such an age, once it comes, do not help against that.
+    unseen = apart * (1.0 - sh[PART]) / variance
+    count /= 1.0 + unseen * count * REACHED / (REACHED + count)
+    alone /= 1.0 + unseen * alone * REACHED / (REACHED + alone)
+    # Mean and variance are estimated from the same decisions.
+    count *= count / (count + params.spent)
+    alone *= alone / (alone + params.spent)
     stats.cost[a] = 0.0 if target <= mean else count * _cost(target - mean, mean, variance)
-    gap = max(target - own, 0.0)
-    stats.cost_alone[a] = params.outlier + (alone * _cost(gap, own, variance) if gap > 0.0 else 0.0)
-    room = gap / max(sh[PART] ** 4 - own, 1e-9)
-    hidden = params.surprise * (1.0 + payments(stats, arm)) / (1.0 + weight)
-    stats.cost_hidden[a] = hidden - alone * math.log(1.0 - room) if room < 1.0 else math.inf
+    stats.cost_alone[a] = params.outlier
+    gap = target - own
+    if gap > 0.0:
+        stats.cost_alone[a] += min(alone * _cost(gap, own, variance), _larger(params, stats, arm, gap, alone))
 
 
 @njit
@@ -173,21 +201,19 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     a = np.uint64(arm)
     if sh[READY] == 0.0:
         return -float(stats.counted[a])
+    if stats.pulls[a] < sh[LEAST]:
+        return _FIRST - float(stats.pulls[a])
     lead = stats.log_count[np.uint64(sh[LEAD])]
     behind, behind_alone = lead - stats.log_count[a], lead - stats.log_alone[a]
-    cost, alone, hidden = stats.cost[a], stats.cost_alone[a], stats.cost_hidden[a]
+    cost, alone = stats.cost[a], stats.cost_alone[a]
     # The leader's index is 0, and a try is never worth more than `far`, so most arms are out of reach.
     far = max(behind, behind_alone, 0.0)
-    least = min(cost, alone, hidden)
+    least = min(cost, alone)
     if least > far:
         return far - least
     if cost <= 0.0:
         return _worth(params.share, behind)
-    return -min(
-        cost - _worth(params.share, behind),
-        alone - _worth(params.share, behind_alone),
-        hidden - behind_alone,
-    )
+    return max(_worth(params.share, behind) - cost, _worth(params.share, behind_alone) - alone)
 
 
 _STEPS = ((True, estimate_anew), (False, find_leader), (True, weigh_anew))
@@ -231,9 +257,9 @@ class AgePrior(CellPolicy):
     buckets : int
         Into how many parts the window is cut, fine early and coarse late (fewer if it is short).
     surprise : float
-        How hard it is to believe that an arm of small regular pay hides rare totals near its cap, in nats; a
-        sixth of the number of arms is added. Use 0 where caps are facts and rare large totals are likely, and
-        a large number, such as 20, where caps were set far too high.
+        How unlikely it is that an arm of regular pay hides rare totals that are larger: totals b times as
+        large, up to the cap, have the chance b to the power of -surprise. Use 0 where caps are facts and rare
+        large totals are likely.
     spread : str, Spread or sequence of float
         The pooled spread before anything is known; soon outweighed.
     history : sequence of float
@@ -254,7 +280,7 @@ class AgePrior(CellPolicy):
     """
 
     buckets: int = 20
-    surprise: float = 1.5
+    surprise: float = 2.0
     spread: SpreadLike = "uniform"
     history: Sequence[float] = ()
     about: Sequence[Sequence[float]] | Floats = ()
@@ -307,6 +333,7 @@ class AgePrior(CellPolicy):
     def params(self, caps: Floats, window: int, about: Floats | None = None) -> Params:
         arms = len(caps)
         known = self._known(arms) if about is None else about
+        share = arms * arms / (arms * arms + _MANY * _MANY)
         return Params(
             caps,
             1.0 / caps,
@@ -315,11 +342,11 @@ class AgePrior(CellPolicy):
             np.array(self.history or (0.0,) * 4),
             slope=0.0 if known is None else SLOPE_START,
             pull=0.2 + 0.3 * math.log(arms),
-            most=5.0 + 0.5 * arms,
-            share=arms / (arms + 10.0),
-            outlier=math.log(arms + 1.0),
-            surprise=float(self.surprise) + arms / 6.0,
-            few=_FEW / arms,
+            most=0.5 * arms,
+            share=share,
+            outlier=share * math.log(arms + 1.0),
+            surprise=float(self.surprise),
+            spent=_SPENT * (1.0 - share),
             decay=0.0 if self.half_life is None else math.log(2.0) / self.half_life,
         )
 
@@ -334,7 +361,7 @@ class AgePrior(CellPolicy):
     def stats(self, params: Params) -> Any:
         arms, buckets = len(params.cap), len(params.spread)
         cells, columns = (arms, buckets), params.about.shape[1]
-        shared = np.zeros(17)
+        shared = np.zeros(18)
         shared[[KAPPA, BETWEEN, TILT, SIGMA2, WIDER]] = KAPPA_START, 1.0, 1.0, 1.0, 1.0
         shared[SLOPE] = params.slope
         if params.slope > 0.0:
@@ -355,16 +382,13 @@ class AgePrior(CellPolicy):
             variance=np.zeros(arms),
             cost=np.zeros(arms),
             cost_alone=np.zeros(arms),
-            cost_hidden=np.zeros(arms),
             log_count=np.zeros(arms),
             log_alone=np.zeros(arms),
             costed=np.full(arms, -1.0),
             level=np.zeros(arms),
-            level_error=np.zeros(arms),
+            information=np.zeros(arms),
             tilt=np.zeros(arms),
             tilt_error=np.zeros(arms),
-            information=np.zeros(arms),
-            piece_level=np.zeros(arms),
             line=np.zeros((5, columns)),
             line_covariance=np.zeros((columns, columns)),
             spread=np.zeros(buckets),

@@ -47,9 +47,9 @@ class GalleryLine(NamedTuple):
     runs: int
     mean: float
     se: float
-    over_floor: float  # mean regret divided by that of the no-delay floor; nan if that is 0
-    q95: float  # the 95 % quantile of the runs' regret divided by the mean; nan if the mean is 0
-    worst: float  # the worst run's regret divided by the mean; nan if the mean is 0
+    over_floor: float  # mean regret divided by the mean regret of the no-delay floor; nan if that is 0
+    q99: float  # the 99 % quantile of the runs' regret, divided by the same
+    worst: float  # the worst run's regret, divided by the same
     share: float  # the mean share of decisions that the most chosen arm got
 
 
@@ -63,7 +63,7 @@ def lines(problem: str, result: Result) -> list[GalleryLine]:
         row = label.partition(VARIANT)[0]
         if row not in best or means[p] < means[best[row]]:
             best[row] = p
-    floor = means[best[FLOOR]]
+    floor = means[best[FLOOR]] if means[best[FLOOR]] > 0 else np.nan
     shares = (result.pulls.max(axis=2) / result.pulls.sum(axis=2)).mean(axis=1)
     return [
         GalleryLine(
@@ -73,9 +73,9 @@ def lines(problem: str, result: Result) -> list[GalleryLine]:
             runs=runs,
             mean=float(means[p]),
             se=float(final[p].std(ddof=1) / np.sqrt(runs)) if runs > 1 else np.nan,
-            over_floor=float(means[p] / floor) if floor > 0 else np.nan,
-            q95=float(np.quantile(final[p], 0.95) / means[p]) if means[p] > 0 else np.nan,
-            worst=float(final[p].max() / means[p]) if means[p] > 0 else np.nan,
+            over_floor=float(means[p] / floor),
+            q99=float(np.quantile(final[p], 0.99) / floor),
+            worst=float(final[p].max() / floor),
             share=float(shares[p]),
         )
         for row, p in best.items()
@@ -85,7 +85,7 @@ def lines(problem: str, result: Result) -> list[GalleryLine]:
 def draw(path: str | os.PathLike[str], table: Sequence[GalleryLine], titles: Mapping[str, str]) -> None:
     """Draw regret divided by that of the no-delay floor: a mark for the mean, a line to the worst run.
 
-    Problems on which regret is 0 are left out.
+    A tick on the line is the 99 % quantile. Problems on which regret is 0 are left out.
     """
     table = [line for line in table if np.isfinite(line.over_floor)]
     problems = list(dict.fromkeys(line.problem for line in table))
@@ -98,9 +98,9 @@ def draw(path: str | os.PathLike[str], table: Sequence[GalleryLine], titles: Map
         mine = [line for line in table if line.policy == policy]
         y = np.array([places[line] for line in mine])
         mean = np.array([line.over_floor for line in mine])
-        worst = np.array([line.over_floor * line.worst for line in mine])
         mark = _MARKS.get(policy, _OTHER)
-        ax.hlines(y, mean, worst, color=mark["color"], linewidth=1.2, alpha=0.7)
+        ax.hlines(y, mean, [line.worst for line in mine], color=mark["color"], linewidth=1.2, alpha=0.7)
+        ax.plot([line.q99 for line in mine], y, linestyle="", marker="|", color=mark["color"], markersize=4)
         ax.plot(mean, y, **{"linestyle": "", "markersize": 5.5, "label": policy, **mark})
     for edge in range(1, len(problems)):
         ax.axhline(edge - 0.5, color="#DDDDDD", linewidth=0.8, zorder=0)
@@ -110,7 +110,9 @@ def draw(path: str | os.PathLike[str], table: Sequence[GalleryLine], titles: Map
     ax.set_yticks(range(len(problems)), [titles.get(problem, problem) for problem in problems])
     ax.set_ylim(len(problems) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
-    ax.set_xlabel("regret over that of the better learner without delay (mark: mean, line: to the worst run)")
+    ax.set_xlabel(
+        "regret over that of the better learner without delay (mark: mean; tick: 99 %; line to the worst run)"
+    )
     ax.grid(axis="x", color="#EEEEEE")
     ax.set_axisbelow(True)
     ax.spines[["top", "right", "left"]].set_visible(False)
