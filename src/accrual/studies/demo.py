@@ -34,7 +34,7 @@ from accrual.policies.catalog import DEFAULT
 from accrual.problems.laws import LeavingLaw
 from accrual.problems.problem import Problem
 from accrual.service.bandit_pool import BanditPool
-from accrual.service.messages import BATCH_MOST, DecideIn, DecisionsOut, PieceIn
+from accrual.service.messages import BATCH_MOST, ContextIn, DecideIn, DecisionsOut, PieceIn
 from accrual.service.operations import Call, Operation
 from accrual.service.refusals import Refusal
 from accrual.service.traffic_routes import TrafficRoutes
@@ -187,11 +187,12 @@ class Demo:
         """Send the newsletter to `count` readers, and draw who will click, and when."""
         if not count:
             return
-        contexts = [{"new": bool(new)} for new in self._random.random(count) < 0.4]
+        new = self._random.random(count) < 0.4
+        contexts: list[ContextIn] = [{"new": bool(one)} for one in new]
         given = _encode(DecideIn(count, context=contexts))
         made = _read(await traffic.decisions(self._newsletter, given)).decisions
-        for decision, context in zip(made, contexts, strict=True):
-            if self._random.random() < _CLICKS[decision.arm][context["new"]]:
+        for decision, one in zip(made, new, strict=True):
+            if self._random.random() < _CLICKS[decision.arm][int(one)]:
                 when = decision.at + _DAY * min(self._random.exponential(0.5), 0.99 * _NEWS_DAYS)
                 self._plan(self._newsletter, PieceIn(decision.id, 1.0, at=when, key="click"))
 
