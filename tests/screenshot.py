@@ -17,18 +17,19 @@ OUT = Path(__file__).parent.parent / "docs" / "img" / "dashboard.png"
 
 
 def main() -> None:
-    """Watch the demo until several windows have passed, then take the picture."""
+    """Watch the demo until it has a verdict, then take the picture."""
     with (
         tempfile.TemporaryDirectory() as folder,
         serving(Path(folder), demo=Demo(4.0)) as service,
         started() as browser,
         watched(browser) as seen,
     ):
-        seen.page.goto(service.url)
-        late = "() => Number(document.querySelector('#figures > div:nth-child(5) dd')?.textContent) >= 12"
-        seen.page.wait_for_function(late, timeout=180_000)
+        seen.page.goto(f"{service.url}/#courses")
+        reached = "() => document.querySelector('#verdict-box')?.dataset.kind === 'stop'"
+        seen.page.wait_for_function(reached, timeout=300_000)
+        seen.page.wait_for_timeout(10_000)
         seen.page.mouse.move(0, 0)
-        panel = seen.page.locator("#share-panel").bounding_box()
+        panel = seen.page.locator("#arms-panel").bounding_box()
         assert panel is not None
         end = panel["y"] + panel["height"] + 16
         picture = seen.page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": 1280, "height": end})

@@ -90,7 +90,7 @@ def bearer(key: str) -> dict[str, str]:
 @in_browser
 def test_the_demo_learns_while_watched(demo, seen):
     page = seen.page
-    page.goto(demo.url)
+    page.goto(f"{demo.url}/#courses")
     expect(page.locator("#simulated")).to_contain_text("Simulated traffic")
     expect(page.locator("#status")).to_have_text("Live")
     expect(page.locator("#arms-rows tr")).to_have_count(6)
@@ -268,7 +268,7 @@ def test_ctrl_c_ends_the_demo_and_its_folder(tmp_path):
 @in_browser
 def test_every_panel(demo, seen):
     page = seen.page
-    page.goto(demo.url)
+    page.goto(f"{demo.url}/#courses")
     for name in ("Decisions", "Reward arrived", "Still expected"):
         assert number(page, name) >= 0
     page.locator("#engineers summary").click()
@@ -325,7 +325,7 @@ def drawn(page: Page, canvas: str) -> int:
 @in_browser
 def test_the_keyboard_reaches_why(demo, seen):
     page = seen.page
-    page.goto(demo.url)
+    page.goto(f"{demo.url}/#courses")
     expect(page.locator("#recent li")).to_have_count(12)
     for _ in range(40):
         page.keyboard.press("Tab")
@@ -359,7 +359,7 @@ def axe(page: Page) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_serious_for_axe(demo, browser, scheme):
     with watched(browser, color_scheme=scheme, reduced_motion="reduce") as seen:
-        seen.page.goto(demo.url)
+        seen.page.goto(f"{demo.url}/#courses")
         expect(seen.page.locator("#why table")).to_be_visible()
         expect(seen.page.locator("#spread-chart canvas")).to_be_visible()
         assert axe(seen.page) == []
@@ -372,7 +372,7 @@ def test_nothing_serious_for_axe(demo, browser, scheme):
 def test_a_phone_need_not_scroll_sideways(demo, browser):
     with watched(browser, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True) as seen:
         page = seen.page
-        page.goto(demo.url)
+        page.goto(f"{demo.url}/#courses")
         expect(page.locator("#why table")).to_be_visible()
         expect(page.locator("#regret-chart canvas")).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") == 390
@@ -747,13 +747,13 @@ def test_what_the_page_says_of_a_verdict_follows_from_its_fields(plain, seen):
     def said(outcome, alarm, floor=0.1, policy="AgePrior", worth=None, **others):
         verdict = fields | {"outcome": outcome} | others
         state = {"at": 1.8e9, "decisions": 9, "arms": arms, "verdict": verdict, "alarm": {"arms": alarm}}
-        state["features"] = [{}] if worth else []
         script = """async ([state, bandit, worth]) => {
           const found = (await import('/dashboard/verdict.js')).answer(state, bandit, worth, (n) => `${n} s`);
           const text = (parts) => parts.map((part) => part.arm ?? part).join("");
           return [found.kind, text(found.head), text(found.todo), text(found.why), found.retire ?? []];
         }"""
-        return seen.page.evaluate(script, [state, {"floor": floor, "policy": policy}, worth])
+        bandit = {"floor": floor, "policy": policy, "features": {"new": "bool"} if worth else None}
+        return seen.page.evaluate(script, [state, bandit, worth])
 
     changed = [{"name": "b", "decision": 1_000}]
     swapped = [pair | {"behind": [0, 500]}]
@@ -804,13 +804,16 @@ def test_what_the_overview_says_first(plain, seen):
         "verdict": {"may_stop": False},
     }
 
-    def said(floor=0.1, **others):
+    def said(floor=0.1, policy="AgePrior", **others):
         script = "async ([b, s]) => (await import('/dashboard/overview.js')).statuses(b, s).map(x => x.text)"
-        return seen.page.evaluate(script, [{"floor": floor}, calm | others])
+        bandit = {"floor": floor, "policy": policy, "features": {"new": "bool"}}
+        return seen.page.evaluate(script, [bandit, calm | others])
 
     assert said() == ["Learning"]
     assert said(floor=0.0) == ["No floor: no verdict can be given"]
-    assert said(verdict={"may_stop": True, "winner": "a"}) == ["You may stop: a paid most"]
+    won = {"may_stop": True, "winner": "a"}
+    assert said(verdict=won) == ["You may stop: a paid most"]
+    assert said(verdict=won, policy="AgeLinTS") == ["Chooses by context"]
     rail = {"name": "refunds", "arms": [{"name": "a", "worse": True}, {"name": "b", "worse": False}]}
     assert said(guardrails=[rail], arms=[arm | {"above_cap": 2}], alarm={"arms": [arm]}) == [
         "Guardrail refunds: a worse", "Paid more than the cap: 1 arm", "Pay has changed: a",

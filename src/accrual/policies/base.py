@@ -37,14 +37,14 @@ from __future__ import annotations
 import inspect
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from accrual.core.arrays import Floats as Floats  # noqa: PLC0414  (policies may import it from here)
 from accrual.core.arrays import Ints as Ints  # noqa: PLC0414
-from accrual.core.errors import InputError, divides
-from accrual.core.jit import njit
+from accrual.core.errors import InputError, divides, unknown
+from accrual.core.jit import is_compiled, njit, python_function
 from accrual.policies.engine_hooks import EngineHooks
 from accrual.policies.engine_hooks import Function as Function  # noqa: PLC0414
 
@@ -214,6 +214,7 @@ def as_policy(given: Any) -> Policy:
     accrual.core.errors.InputError: TPUCBFR is the class of a policy; make a policy of it: TPUCBFR(alpha=...)
     """
     if isinstance(given, Policy):
+        _check_functions(given)
         return given
     if isinstance(given, type) and issubclass(given, Policy):
         takes = inspect.signature(given).parameters.values()
@@ -223,6 +224,38 @@ def as_policy(given: Any) -> Policy:
     if isinstance(given, str) and given.isidentifier():
         raise InputError(f"{given!r} is text, not a policy; write it as a policy: ac.{given}()")
     raise InputError(f"{given!r} is not a policy; use for example ac.UCB1()")
+
+
+# What each function takes, in order; those of a policy that chooses by contexts take a context too.
+_MOMENT, _ARM = ("params", "stats", "moment"), ("params", "stats", "arm")
+_TAKES = {
+    "index": (*_ARM, "moment"),
+    "survey": _MOMENT,
+    "decided": _ARM,
+    "closed": (*_ARM, "total"),
+    "finished": (*_ARM, "group", "before", "after"),
+    "amended": (*_ARM, "group", "before", "after", "more_before", "more_after"),
+    "refresh": ("params", "stats"),
+}
+
+
+def _check_functions(policy: Policy) -> None:
+    """Raise an `InputError` for what numba would answer with a page of its own words."""
+    if policy.feedback not in get_args(Feedback):
+        raise unknown(f"feedback of {policy.label}", policy.feedback, get_args(Feedback))
+    for name, takes in _TAKES.items():
+        function = getattr(policy.functions, name)
+        if not is_compiled(function):
+            raise InputError(
+                f"the function {name} of {policy.label} is not compiled; "
+                "decorate it with accrual.core.jit.njit"
+            )
+        count = len(inspect.signature(python_function(function)).parameters)
+        if count != len(takes) and not policy.contextual:
+            raise InputError(
+                f"the function {name} of {policy.label} must take {len(takes)} arguments "
+                f"({', '.join(takes)}), not {count}"
+            )
 
 
 def equal_edges(alpha: int, window: int) -> Ints:

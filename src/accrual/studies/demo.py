@@ -3,7 +3,8 @@
 There are six courses of eight weeks, with a lecture a week. Each user is recommended one course. Some enrol,
 and every week some leave for good. The reward of a recommendation is the number of lectures watched. The
 courses differ in how many users enrol and in how many stay, so the course that looks best in the first weeks
-is not the best.
+is not the best. Some users complain: a guardrail watches that. A second bandit writes a newsletter, where the
+better subject depends on whether the reader is new.
 
 Decisions and pieces go through the same handlers as those of any client. Only the bandit's clock is
 different: it runs faster. Beside the bandit, in memory, the same policy decides for the same users and learns
@@ -27,12 +28,13 @@ from accrual.core.arrays import Floats
 from accrual.core.errors import InputError
 from accrual.core.jit import python_function
 from accrual.live.ledger import Ledger
+from accrual.live.watch import Guardrail
 from accrual.policies.base import Policy
 from accrual.policies.catalog import DEFAULT
 from accrual.problems.laws import LeavingLaw
 from accrual.problems.problem import Problem
 from accrual.service.bandit_pool import BanditPool
-from accrual.service.messages import BATCH_MOST, DecideIn, DecisionsOut, PieceIn
+from accrual.service.messages import BATCH_MOST, ContextIn, DecideIn, DecisionsOut, PieceIn
 from accrual.service.operations import Call, Operation
 from accrual.service.refusals import Refusal
 from accrual.service.traffic_routes import TrafficRoutes
@@ -43,6 +45,10 @@ _WEEKS = 8
 _USERS = 40.0  # a day
 _TICK = 0.25  # seconds between two batches of traffic
 _TWICE, _BELATED = 0.005, 0.01  # chances that a piece is sent twice, and that a lecture is watched too late
+_COMPLAINTS, _COMPLAIN, _COMPLAIN_MORE = "complaints", 0.02, 0.25  # a stream, and chances to complain
+_ANNOYING = "Bread at home"  # the course of which more users complain
+_NEWSLETTER, _READERS, _NEWS_DAYS = "newsletter", 60.0, 3  # a bandit's name, readers a day, and its window
+_CLICKS = {"Short subject": (0.10, 0.30), "Long subject": (0.28, 0.14)}  # chances, of old and of new readers
 _POINTS = 400  # of a curve; when there are more, every second one is dropped
 
 _COURSES = {  # the chances to enrol, to stay for another week, and to watch its lecture
@@ -105,12 +111,13 @@ class Demo:
                 f"speed must be between {SPEED_LEAST:g} and {SPEED_MOST:g} days a second, not {speed:g}"
             )
         self.speed = speed
-        self.bandit = ""  # its name, once there is one
+        self.bandit = self._newsletter = ""  # their names, once there are bandits
         self._random = np.random.default_rng(seed)
         self._start = self._before = time.time()
         self._begin: float | None = None  # when the clock began to run, by that of the machine
-        self._due: list[tuple[float, int, int]] = []  # when, of which decision, which lecture
-        self._again: list[PieceIn] = []
+        self._due: list[tuple[float, int, str, PieceIn]] = []  # when, in which order, for which bandit, what
+        self._again: list[tuple[str, PieceIn]] = []
+        self._planned = 0
         self.regret = Regret(DEFAULT)
 
     def clock(self) -> float:
@@ -119,7 +126,7 @@ class Demo:
         return self._start + passed * _DAY * self.speed
 
     async def run(self, bandits: BanditPool, traffic: TrafficRoutes) -> None:
-        """Create a bandit and send it simulated traffic, until cancelled."""
+        """Create two bandits and send them simulated traffic, until cancelled."""
         await asyncio.to_thread(_warm)
         await self._make(bandits)
         while True:
@@ -130,22 +137,22 @@ class Demo:
             self._before = now
             try:
                 await self._recommend(traffic, self._random.poisson(_USERS * days))
-                await self._watch(traffic, now)
+                await self._write_to(traffic, min(self._random.poisson(_READERS * days), BATCH_MOST))
+                await self._pay(traffic, now)
             except Refusal as refusal:  # busy, or the store cannot be reached; more users will come
                 log.warning("simulated traffic was refused", extra={"error": str(refusal)})
 
     async def _make(self, bandits: BanditPool) -> None:
         taken = {row.name for row in await bandits.rows()}
-        names = ("courses", *(f"courses-{number}" for number in range(2, len(taken) + 3)))
-        name = next(name for name in names if name not in taken)
+        numbers = ("", *(f"-{number}" for number in range(2, len(taken) + 3)))
+        number = next(number for number in numbers if not {f"courses{number}", _NEWSLETTER + number} & taken)
         caps = dict(zip(PROBLEM.arms, PROBLEM.caps, strict=True))
-        await bandits.create(
-            name,
-            caps,
-            f"{_WEEKS}w",
-            {"clock": self.clock, "unit": "lectures", "floor": 0.1},
-        )
-        self.bandit = name
+        streams = {_COMPLAINTS: Guardrail(cap=1.0, margin=0.05)}
+        courses = {"clock": self.clock, "unit": "lectures", "floor": 0.1, "streams": streams}
+        news = {"clock": self.clock, "unit": "clicks", "floor": 0.2, "features": {"new": bool}}
+        self.bandit, self._newsletter = f"courses{number}", _NEWSLETTER + number
+        await bandits.create(self.bandit, caps, f"{_WEEKS}w", courses)
+        await bandits.create(self._newsletter, dict.fromkeys(_CLICKS, 1.0), f"{_NEWS_DAYS}d", news)
         self._begin = time.monotonic()
 
     async def _recommend(self, traffic: TrafficRoutes, count: int) -> None:
@@ -157,10 +164,15 @@ class Demo:
             pay = self._draw(some)
             arms = [PROBLEM.arms.index(decision.arm) for decision in made]
             for i, (decision, arm) in enumerate(zip(made, arms, strict=True)):
-                for week in np.flatnonzero(pay[arm, i]).tolist():
-                    self._plan(decision.at + _WEEK * (week + self._random.random()), decision.id, week)
+                weeks = np.flatnonzero(pay[arm, i]).tolist()
                 if pay[arm, i, -1] and self._random.random() < _BELATED:
-                    self._plan(decision.at + _WEEK * (_WEEKS + self._random.random()), decision.id, _WEEKS)
+                    weeks.append(_WEEKS)  # too late
+                for week in weeks:
+                    when = decision.at + _WEEK * (week + self._random.random())
+                    self._plan(self.bandit, PieceIn(decision.id, 1.0, at=when, key=f"lecture-{week + 1}"))
+                if self._random.random() < (_COMPLAIN_MORE if decision.arm == _ANNOYING else _COMPLAIN):
+                    when = decision.at + _WEEK * self._random.random()
+                    self._plan(self.bandit, PieceIn(decision.id, 1.0, at=when, key="c", stream=_COMPLAINTS))
             self.regret.add(made[-1].at, arms, pay.sum(axis=2))
 
     def _draw(self, count: int) -> Floats:
@@ -171,20 +183,36 @@ class Demo:
             python_function(law.draw)(law.params(_WEEKS, cap), chances, drawn)
         return pay
 
-    def _plan(self, when: float, decision: int, lecture: int) -> None:
-        heapq.heappush(self._due, (when, decision, lecture))
+    async def _write_to(self, traffic: TrafficRoutes, count: int) -> None:
+        """Send the newsletter to `count` readers, and draw who will click, and when."""
+        if not count:
+            return
+        new = self._random.random(count) < 0.4
+        contexts: list[ContextIn] = [{"new": bool(one)} for one in new]
+        given = _encode(DecideIn(count, context=contexts))
+        made = _read(await traffic.decisions(self._newsletter, given)).decisions
+        for decision, one in zip(made, new, strict=True):
+            if self._random.random() < _CLICKS[decision.arm][int(one)]:
+                when = decision.at + _DAY * min(self._random.exponential(0.5), 0.99 * _NEWS_DAYS)
+                self._plan(self._newsletter, PieceIn(decision.id, 1.0, at=when, key="click"))
 
-    async def _watch(self, traffic: TrafficRoutes, now: float) -> None:
-        """Send the lectures that have been watched by now, and some of them twice, as a flaky client does."""
+    def _plan(self, bandit: str, piece: PieceIn) -> None:
+        self._planned += 1  # so that pieces of one moment need not be compared
+        assert piece.at is not None
+        heapq.heappush(self._due, (piece.at, self._planned, bandit, piece))
+
+    async def _pay(self, traffic: TrafficRoutes, now: float) -> None:
+        """Send the pieces that are due by now, and some of them twice, as a flaky client does."""
         pieces, self._again = self._again, []
         while self._due and self._due[0][0] <= now:
-            when, decision, lecture = heapq.heappop(self._due)
-            piece = PieceIn(decision, 1.0, at=when, key=f"lecture-{lecture + 1}")
-            pieces.append(piece)
+            _, _, bandit, piece = heapq.heappop(self._due)
+            pieces.append((bandit, piece))
             if self._random.random() < _TWICE:
-                self._again.append(piece)
-        for first in range(0, len(pieces), BATCH_MOST):
-            await traffic.pieces(self.bandit, _encode(pieces[first : first + BATCH_MOST]))
+                self._again.append((bandit, piece))
+        for bandit in (self.bandit, self._newsletter):
+            mine = [piece for name, piece in pieces if name == bandit]
+            for first in range(0, len(mine), BATCH_MOST):
+                await traffic.pieces(bandit, _encode(mine[first : first + BATCH_MOST]))
 
     def operations(self) -> list[Operation]:
         """Return the route that says what is known only for simulated traffic."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from accrual.core.jit.bound_kernel import BoundKernel, Recipe, native_tuple
 from accrual.core.jit.compiler import (
     fingerprint,
+    is_compiled,
     kernel,
     machine_code,
     njit,
@@ -24,6 +25,7 @@ __all__ = [
     "Recipe",
     "cache_by_source",
     "fingerprint",
+    "is_compiled",
     "kernel",
     "machine_code",
     "native_tuple",

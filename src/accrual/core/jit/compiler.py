@@ -118,6 +118,11 @@ def _first_code(dispatcher: Any) -> Any:
     return next(iter(dispatcher.overloads.values())).entry_point
 
 
+def is_compiled(function: Any) -> bool:
+    """Return whether kernels can call `function`; anything can be called if nothing is compiled."""
+    return callable(function) and (bool(config.DISABLE_JIT) or hasattr(function, "py_func"))  # type: ignore[attr-defined]
+
+
 def python_function(function: F) -> F:
     """Return the Python function that `function` was compiled from: it is quicker for a single call."""
     python: F = getattr(function, "py_func", function)

@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { ranked } from "./arms.js";
 import { $, h, say, show } from "./dom.js";
+import { byContext } from "./verdict.js";
 import { ago, amount, count, list, moment, plural, reward, short, sum } from "./words.js";
 
 const TOGETHER = 6; // bandits that are read at a time
@@ -39,7 +40,8 @@ export function statuses(bandit, state) {
   if (above) add(4, "bad", `Paid more than the cap: ${plural(above, "arm")}`);
   if (state.alarm.arms.length) add(3, "bad", `Pay has changed: ${list(state.alarm.arms.slice(0, 3).map((arm) => arm.name))}`);
   if (!state.arms.some((arm) => !arm.retired)) add(3, "bad", "Every arm has retired");
-  if (state.verdict.may_stop) add(2, "good", `You may stop: ${state.verdict.winner} paid most`);
+  if (byContext(bandit)) add(0, "quiet", "Chooses by context");
+  else if (state.verdict.may_stop) add(2, "good", `You may stop: ${state.verdict.winner} paid most`);
   if (!bandit.floor) add(1, "note", "No floor: no verdict can be given");
   if (!found.length) add(0, "quiet", state.decisions ? "Learning" : "No decision yet");
   return found;

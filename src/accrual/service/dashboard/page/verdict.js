@@ -6,11 +6,13 @@ import { amount, count, day, percent, plural } from "./words.js";
 
 const RANGES = 3; // ranges of decisions that a text names at most
 const OPEN = 50; // a range whose end is this many times its beginning is said without its end
-const COMMANDS = 4; // commands that are written out; more arms are named by their number
+const COMMANDS = 6; // commands that are written out; more arms are named by their number
 const HEIGHT = 170;
 const LEFT = 58; // pixels for the numbers of the vertical axis
 const BELOW = 34; // pixels for the horizontal axis and its name
-const BY_CONTEXT = ["AgeLinTS", "LinTS"]; // policies that choose by context
+
+/** Whether a bandit's policy chooses by context, so that no single arm need be best. */
+export const byContext = (bandit) => Boolean(bandit.features) && ["AgeLinTS", "LinTS", "LinUCB"].includes(bandit.policy.split("(")[0]);
 
 const STATES = {
   stop: "You may stop",
@@ -55,14 +57,14 @@ export function answer(state, bandit, worth, inUnit) {
   if (!state.decisions) return wait(["No decision yet"], ["Ask for decisions. The first figures appear here with them."]);
   if (!playing.length) return { kind: "unknown", head: ["Every arm has retired"], todo: ["Add an arm: until then every request for a decision is refused."], why: [] };
   if (playing.length === 1) return { kind: "unknown", head: [arm(playing[0].name), " is the only arm in play"], todo: ["Nothing: there is no other arm to compare it with."], why: [] };
-  if (state.features.length && BY_CONTEXT.includes(bandit.policy.split("(")[0])) return byContext(bandit, worth);
+  if (byContext(bandit)) return ofContexts(bandit, worth);
   if (verdict.outcome === "cannot_tell") return cannotTell(state, bandit, playing);
   if (verdict.outcome === "winner") return won(state, playing);
   if (verdict.changed.length) return changedPlaces(verdict);
   return undecided(state, inUnit, playing);
 }
 
-function byContext(bandit, worth) {
+function ofContexts(bandit, worth) {
   const kind = "depends";
   if (!worth) return { kind, head: ["No single arm need be best for everyone"], todo: ["Keep going. What choosing by context is worth is being computed from the log."], why: [] };
   if (!worth.more) {
