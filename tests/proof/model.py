@@ -28,7 +28,10 @@ class Event:
     decision: int = -1
     arm: int = -1
     value: float = 0.0
-    age: float = 0.0  # a decision's or an arm's window, too
+    age: float = 0.0
+    window: float = 0.0  # a decision's, or an arm's
+    cap: float = 0.0
+    salt: int = 0
     stated: float | None = None  # the age, if it was stated
     about: bytes | None = None  # what is known about an arm
     answer: Answer = field(default=Answer(Status.STORED), compare=False)
@@ -67,9 +70,9 @@ class Model:
 
     def _add_arm(self, item: AddArm, time: float) -> Answer:
         arm = len(self.of(Kind.ADD_ARM))
-        event = Event(Kind.ADD_ARM, time, -1, arm, item.cap, item.window, about=item.about)
+        event = Event(Kind.ADD_ARM, time, arm=arm, window=item.window, cap=item.cap, about=item.about)
         first = self.keys.get(("arm", item.name), [event])[0]
-        if (first.value, first.age, first.about) != (item.cap, item.window, item.about):
+        if (first.cap, first.window, first.about) != (item.cap, item.window, item.about):
             return Answer(Status.CONFLICT)
         return self._add(("arm", item.name), [event], Answer(Status.STORED, number=arm))
 
@@ -94,10 +97,8 @@ class Model:
             return Answer(Status.CONFLICT)
         made = len(self.of(Kind.DECISION))
         batch = [
-            Event(
-                Kind.DECISION, made + i + 1 if self.rounds else time, made + i, arm, float(item.salt), window
-            )
-            for i, (arm, window) in enumerate(zip(item.arms, item.windows, strict=True))
+            Event(Kind.DECISION, id_ + 1 if self.rounds else time, id_, arm, window=window, salt=item.salt)
+            for id_, (arm, window) in enumerate(zip(item.arms, item.windows, strict=True), made)
         ]
         return self._add(
             ("choose", item.key or object()), batch, Answer(Status.STORED, number=made, arms=item.arms)
@@ -123,8 +124,8 @@ class Model:
         if key in self.keys and (self.keys[key][0].value, self.keys[key][0].stated) != body:
             return Answer(Status.CONFLICT)
         closed = (Kind.CLOSE, item.decision) in self.keys
-        late = closed or age >= decision.age or time >= decision.at + decision.age
-        event = Event(Kind.PIECE, time, item.decision, -1, item.value, age, stated)
+        late = closed or age >= decision.window or time >= decision.at + decision.window
+        event = Event(Kind.PIECE, time, item.decision, value=item.value, age=age, stated=stated)
         return self._add(key, [event], Answer(Status.STORED, late=late, age=age))
 
     def _add(self, key: Any, events: list[Event], answer: Answer) -> Answer:

@@ -10,6 +10,7 @@ import struct
 import tempfile
 from collections.abc import Sequence
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -193,16 +194,16 @@ class BanditMachine(RuleBasedStateMachine):
     @invariant()
     def same_log(self) -> None:
         log = self.log()
-        columns = (log.kind, log.at, log.decision, log.arm, log.value, log.age)
-        rows = list(zip(*(column.tolist() for column in columns), strict=True))
-        assert rows == [(e.kind, e.at, e.decision, e.arm, e.value, e.age) for e in self.model.log]
+        columns = attrgetter("kind", "at", "decision", "arm", "value", "age", "window", "cap", "salt")
+        rows = list(zip(*(column.tolist() for column in columns(log)), strict=True))
+        assert rows == [columns(event) for event in self.model.log]
 
     @invariant()
     def same_numbers(self) -> None:
         state, log = self.bandit.state(), self.model.log
         made = self.model.of(Kind.DECISION)
         closed = {event.decision for event in self.model.of(Kind.CLOSE)}
-        pending = [d for d in made if d.decision not in closed and log[-1].at < d.at + d.age]
+        pending = [d for d in made if d.decision not in closed and log[-1].at < d.at + d.window]
         paid = self.model.of(Kind.PIECE)
         in_time = [event for event in paid if not event.answer.late]
         assert state.late == len(paid) - len(in_time)

@@ -162,11 +162,15 @@ def test_a_probe_writes_to_the_disk(tmp_path):
     store = SQLiteStore(str(tmp_path / "plays.db"))
     store.create("plays", {}, [], False, 0.0)
     wal = Path(f"{tmp_path}/plays.db-wal")
-    sums = store._file.read(lambda connection: connection.execute("SELECT * FROM seal").fetchall())
+    version = store._file.read(
+        lambda connection: connection.execute("SELECT * FROM accrual_version").fetchall()
+    )
     before = wal.stat().st_size
     store.probe()
     assert wal.stat().st_size > before
-    assert sums == store._file.read(lambda connection: connection.execute("SELECT * FROM seal").fetchall())
+    assert version == store._file.read(
+        lambda connection: connection.execute("SELECT * FROM accrual_version").fetchall()
+    )
     limit, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (wal.stat().st_size, most))  # stands for the full disk
     try:

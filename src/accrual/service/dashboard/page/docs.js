@@ -21,14 +21,14 @@ function kind(schema) {
 /** Return the description of a schema, or of its alternatives. */
 const meaning = (schema) => schema.description || (schema.anyOf || []).map(meaning).filter(Boolean).join(" Or: ");
 
-function fields(of, rows) {
+function fields(label, rows) {
   const head = h("tr", {}, ...["Name", "Type", "Meaning"].map((text) => h("th", { scope: "col" }, text)));
   const lines = rows.map(({ name, schema, text, required }) =>
     h("tr", {}, h("th", { scope: "row" }, h("code", {}, name)),
       h("td", {}, kind(schema) + (required ? "" : ", may be left out")),
       h("td", {}, [text || meaning(schema), schema.default === undefined || schema.default === null ? "" : `Default: ${JSON.stringify(schema.default)}.`].join(" "))));
   const table = h("table", { class: "scores" }, h("thead", {}, head), h("tbody", {}, ...lines));
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Fields of ${of}` }, table);
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, table);
 }
 
 const link = (schema) => h("p", {}, ...(schema.$ref
@@ -42,7 +42,7 @@ function operation(path, method, described) {
       h("h2", { id: title }, h("code", {}, `${method.toUpperCase()} ${path}`)), h("p", {}, described.description)),
   ];
   if (described.parameters.length)
-    parts.push(fields(described.operationId, described.parameters.map((one) => ({ name: one.name, schema: one.schema, text: one.description, required: one.required }))));
+    parts.push(fields(`Parameters of ${described.operationId}`, described.parameters.map((one) => ({ name: one.name, schema: one.schema, text: one.description, required: one.required }))));
   const body = described.requestBody?.content["application/json"].schema;
   if (body) parts.push(h("h3", {}, described.requestBody.required ? "Body" : "Body, may be left out"), link(body));
   const [status, answer] = Object.entries(described.responses).find(([code]) => code.startsWith("2"));
@@ -58,7 +58,7 @@ function type([name, schema]) {
     name: field, schema: one, required: (schema.required || []).includes(field),
   }));
   return h("section", { class: "api", "aria-labelledby": name },
-    h("h3", { id: name }, name), h("p", {}, schema.description || ""), rows.length ? fields(name, rows) : null);
+    h("h3", { id: name }, name), h("p", {}, schema.description || ""), rows.length ? fields(`Fields of ${name}`, rows) : null);
 }
 
 const answer = await fetch("/v1/openapi.json");
