@@ -146,6 +146,7 @@ class BanditMachine(RuleBasedStateMachine):
         gone = len(self.model.of(Kind.RETIRE_ARM)) == len(self.model.of(Kind.ADD_ARM))
         return any(
             (isinstance(ask, NewPiece) and (math.isnan(ask.value) or (ask.value < 0 and not self.negative)))
+            or (isinstance(ask, NewPiece | CloseDecision) and ask.decision < 0)  # no id at all
             or (
                 isinstance(ask, Decide) and (gone or any(isinstance(b, AddArm | RetireArm) for b in said[:i]))
             )
