@@ -21,14 +21,14 @@ from accrual.testing.plain_python import in_plain_python
 
 @njit
 def index(params, stats, arm, moment):
-    if moment.round == 30 and arm >= 1:
+    if moment.round > 30 or (moment.round == 30 and arm >= 1):
         return math.nan
     return params.cap[arm]
 
 
 @dataclass(frozen=True)
 class Lost(ac.IMED):
-    """A policy whose index for all arms but the first is not a number in round 30."""
+    """A policy whose index is not a number for all arms but the first in round 30, then for every arm."""
 
     functions: ClassVar[Functions] = Functions(index=index, closed=totals.closed)
 

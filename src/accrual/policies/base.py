@@ -191,8 +191,9 @@ def mark_lost(stats: Any, arm: Any, round_: int) -> None:
 def check_indices(label: str, pulls: Ints) -> None:
     """Raise an error if `mark_lost` was called for an arm; arms are the last axis of `pulls`."""
     if pulls.min() < 0:
-        arm = np.unravel_index(int(pulls.argmin()), pulls.shape)[-1]
-        raise lost_index(label, int(arm), -int(pulls.min() >> _ROUND_BITS))
+        rounds = np.where(pulls < 0, -(pulls >> _ROUND_BITS), np.inf)  # a GPU plays on: the earliest counts
+        arm = np.unravel_index(int(rounds.argmin()), pulls.shape)[-1]
+        raise lost_index(label, int(arm), int(rounds.min()))
 
 
 def lost_index(label: str, arm: int, round_: int) -> InputError:

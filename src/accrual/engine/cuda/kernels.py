@@ -209,8 +209,8 @@ def chain_kernel(spec: KernelSpec) -> Any:
                         if value > best:
                             best = value
                             choice = arm
-                        # Not a number: noted without a store, which would make the loop read all anew.
-                        lost = arm if value != value else lost  # noqa: PLR0124
+                        # The first that is not a number; a store here would make the loop read all anew.
+                        lost = arm if lost < 0 and value != value else lost  # noqa: PLR0124
                         u += one
                     if lost >= 0:
                         mark_lost(stats, lost, t)
@@ -440,7 +440,7 @@ def team_kernel(spec: KernelSpec) -> Any:
                         if value > best:
                             best = value
                             choice = np.int64(np.uint16(u))
-                        lost = np.int64(np.uint16(u)) if value != value else lost  # noqa: PLR0124
+                        lost = np.int64(np.uint16(u)) if lost < 0 and value != value else lost  # noqa: PLR0124
                         u += one
                     if lost >= 0:
                         mark_lost(stats, lost, t)
