@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -86,3 +89,31 @@ def test_progress_says_once_that_something_is_compiled_and_counts_from_then_on(t
 def test_a_part_travels_to_another_process_by_value():
     copy = pickle.loads(pickle.dumps(normal))  # noqa: S301 (our own bytes)
     assert copy((1, 2), 3, 0) == normal((1, 2), 3, 0)
+
+
+_CHOICES = """
+import sys
+import accrual as ac
+from accrual.live.ledger import Ledger
+
+for name in sys.argv[1:]:
+    ledger = Ledger(getattr(ac, name)(), [1.0, 2.0, 1.5], 12, seed=4)
+    for t in range(200):
+        (decision,) = ledger.decide(now=t + 1)
+        ledger.observe(decision.id, (decision.id * 7919 % 101 + decision.arm * 20) / 150.0, age=0)
+    print(name, ledger.statistics.stats.pulls.tolist())
+"""
+
+
+def test_kernels_that_were_compiled_by_two_processes_do_not_mix_their_parts(tmp_path):
+    """Both have parts of the same names: the process that loaded both called one kernel's from the other."""
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+
+    def chosen(*names: str) -> list[str]:
+        call = [sys.executable, "-c", _CHOICES, *names]
+        return subprocess.run(call, env=env, capture_output=True, text=True, check=True).stdout.splitlines()
+
+    apart = [*chosen("IMED"), *chosen("KLUCB")]
+    assert chosen("IMED", "KLUCB") == apart
+    assert chosen("KLUCB", "IMED") == apart[::-1]
+    assert apart[0].split()[1:] != apart[1].split()[1:]

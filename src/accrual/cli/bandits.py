@@ -15,7 +15,7 @@ from accrual.core.errors import InputError
 if TYPE_CHECKING:
     from accrual.store.base import BanditRow, Store
 
-app = typer.Typer(help="List, copy, archive, restore, delete bandits.")
+app = typer.Typer(help="List, copy, archive, delete bandits.")
 
 Url = Annotated[str | None, typer.Option("--store", metavar="URL", help="The database.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Which bandit.")]

@@ -163,7 +163,7 @@ def lines(labels: Sequence[str]) -> list[dict[str, Any]]:
     Examples
     --------
     >>> [line["color"] for line in lines(["TPUCBFRG(50, begin)", "mine"])]
-    ['#117733', '#0072B2']
+    ['#117733', '#D55E00']
     """
     found: list[dict[str, Any]] = []
     for rank, label in enumerate(labels):

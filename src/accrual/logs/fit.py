@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn, Unpack
 
 import numpy as np
@@ -34,7 +35,7 @@ from accrual.logs.estimate import (
     trace_curve,
     watched,
 )
-from accrual.logs.fitted import Arm, Cap, Finding, Fitted, Shares
+from accrual.logs.fitted import Arm, Cap, Finding, Fitted, Shares, to_ten_digits
 from accrual.logs.log import Log
 from accrual.logs.open_log import open_log
 from accrual.logs.read import ReadingOptions, context_oddities
@@ -184,7 +185,7 @@ def fit_log(
     if log.contexts:
         contexts = personalise(log, length, uniform)
         log.odd += context_oddities(log)
-    return Fitted(
+    found = Fitted(
         unit="seconds" if log.timestamps else "the log's own",
         window=length,
         groups=parts,
@@ -202,6 +203,8 @@ def fit_log(
         arms=tuple(arms),
         contexts=contexts,
     )
+    rounded: Fitted = to_ten_digits(found)
+    return replace(rounded, window=length)  # a window is chosen, not estimated
 
 
 def _curve(log: Log, last: float) -> ArrivalCurve:

@@ -8,7 +8,7 @@ import os
 import types
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -572,22 +572,42 @@ def _written(fitted: Fitted) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value to what JSON has; floats to ten digits, which is more than a log can tell."""
+    """Convert a value to what JSON has."""
     if is_dataclass(value):
         return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, np.ndarray):
-        return [_digits(one) if type(one) is float else one for one in value.tolist()]
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_plain(one) for one in (value.tolist() if isinstance(value, np.ndarray) else value)]
     if isinstance(value, np.generic):
         value = value.item()
-    return _digits(value) if isinstance(value, float) else value
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return int(value)
+    return value
 
 
-def _digits(value: float) -> float:
-    return int(value) if value.is_integer() and abs(value) < 1e15 else float(f"{value:.10g}")
+def to_ten_digits(value: Any) -> Any:
+    """Round every float in what a fit found to ten digits, which is more than a log can tell.
+
+    Digits beyond that depend on the order of sums. A fit and its file have the same ones, so that a
+    simulation of either makes the same choices.
+
+    Examples
+    --------
+    >>> to_ten_digits({"rate": 1 / 3, "ages": (0.5, 200 / 3)})
+    {'rate': 0.3333333333, 'ages': (0.5, 66.66666667)}
+    """
+    if isinstance(value, float):
+        return float(f"{value:.10g}")
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{one.name: to_ten_digits(getattr(value, one.name)) for one in fields(value)})
+    if isinstance(value, Mapping):
+        return {key: to_ten_digits(one) for key, one in value.items()}
+    if isinstance(value, np.ndarray):
+        return np.array([to_ten_digits(one) for one in value.tolist()], value.dtype)
+    if isinstance(value, (list, tuple)):
+        return type(value)(to_ten_digits(one) for one in value)
+    return value
 
 
 def _lines(value: Any, indent: str) -> str:

@@ -80,6 +80,7 @@ def kernel(function: F) -> F:
     """Compile a loop, and keep its machine code on disk for later processes."""
     dispatcher: Any = numba.njit(**_OPTIONS)(function)
     if numba_internals is not None and not config.DISABLE_JIT:  # type: ignore[attr-defined]
+        numba_internals.own_parts(dispatcher)
         code = _fingerprint(function)
         if code is not None:
             dispatcher._cache = numba_internals.kernel_cache(function, code)

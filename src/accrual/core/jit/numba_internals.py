@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from llvmlite.binding import Linkage
 from numba.core import compiler
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
@@ -91,6 +92,58 @@ class _PartLibrary(JITCodeLibrary):
         self._finalized = True
 
 
+class _KernelCompiler(_FunctionCompiler):  # type: ignore[misc]
+    def _compile_core(self, args: Any, return_type: Any) -> Any:
+        try:
+            return self._compile_kernel(args, return_type)
+        except (AttributeError, TypeError):  # numba's internals have changed: compile in numba's own way
+            return super()._compile_core(args, return_type)
+
+    def _compile_kernel(self, args: Any, return_type: Any) -> Any:
+        flags: Any = compiler.Flags()
+        self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
+        target = self.targetdescr.target_context
+        library = _KernelLibrary(target.codegen(), self.py_func.__qualname__)
+        library.enable_object_caching()  # for the disk
+        return compiler.compile_extra(
+            self.targetdescr.typing_context,
+            target,
+            self.py_func,
+            args=args,
+            return_type=return_type,
+            flags=flags,
+            locals=self.locals,
+            library=library,
+            pipeline_class=self.pipeline_class,
+        )
+
+
+class _KernelLibrary(JITCodeLibrary):
+    """The code of a kernel. Parts that were linked into it have names that only the kernel knows.
+
+    numba names a part by its function and a count of the process. Kernels of two policies that were compiled
+    by two processes may therefore have parts of the same name, and the process that loads both from disk
+    would call the part of one from the other.
+    """
+
+    def _optimize_final_module(self) -> None:
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
+                function.linkage = "internal"
+        super()._optimize_final_module()
+
+
+def own_parts(dispatcher: Any) -> None:
+    """Let a kernel be compiled so that it shares no part with another kernel."""
+    dispatcher._compiler = _KernelCompiler(
+        dispatcher.py_func,
+        dispatcher.targetdescr,
+        dispatcher.targetoptions,
+        dispatcher.locals,
+        compiler.Compiler,
+    )
+
+
 def kernel_cache(function: Callable[..., Any], source: str) -> Any:
     """Make the disk cache of a kernel."""
     return cache_by_source(FunctionCache, IndexDataCacheFile, function, source)
@@ -100,4 +153,5 @@ def _nothing() -> None:
     """Do nothing."""
 
 
-KernelPart(_nothing, targetoptions={"nopython": True})  # a changed constructor must fail here, at the import
+# A changed constructor must fail here, at the import.
+own_parts(KernelPart(_nothing, targetoptions={"nopython": True}))

@@ -224,7 +224,7 @@ def _learn_kappa(stats: Stats, reach: int) -> None:
 
 @njit
 def _learn_noise(stats: Stats) -> bool:
-    """Learn the variance of totals, and how far levels usually differ; return whether anything was paid."""
+    """Learn the variance of totals, and how far levels usually differ; return whether arms paid anything."""
     arms = len(stats.pulls)
     sh = stats.shared
     heft = first = second = inside = freedom = average = 0.0
@@ -240,7 +240,7 @@ def _learn_noise(stats: Stats) -> bool:
             if weight > 1.0:
                 inside += weight * max(stats.second[a] - stats.own[a] ** 2, 0.0)
                 freedom += weight - 1.0
-    if second <= _NOTHING:
+    if second <= _NOTHING or first <= 0.0:  # nothing was paid, or refunds outweigh what was
         return False
     first /= heft
     second /= heft
