@@ -43,20 +43,25 @@ class KernelPart(CPUDispatcher):
         return self.py_func(*args, **kws)
 
 
-class _PartCompiler(_FunctionCompiler):  # type: ignore[misc]
+class _Compiler(_FunctionCompiler):  # type: ignore[misc]
+    """Compiles as numba does, but into a library of ours."""
+
     def _compile_core(self, args: Any, return_type: Any) -> Any:
         try:
-            return self._compile_part(args, return_type)
+            return self._compile_ours(args, return_type)
         except (AttributeError, TypeError):  # numba's internals have changed: compile in numba's own way
             return super()._compile_core(args, return_type)
 
-    def _compile_part(self, args: Any, return_type: Any) -> Any:
+    def _flags(self) -> Any:
         flags: Any = compiler.Flags()
         self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
-        flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = True
-        flags.forceinline = flags.forceinline and not any(map(_is_native, args))
+        return flags
+
+    def _compile_into(self, kind: Any, flags: Any, args: Any, return_type: Any) -> Any:
         target = self.targetdescr.target_context
-        result = compiler.compile_extra(
+        library = kind(target.codegen(), self.py_func.__qualname__)
+        library.enable_object_caching()  # for the disk
+        return compiler.compile_extra(
             self.targetdescr.typing_context,
             target,
             self.py_func,
@@ -64,11 +69,20 @@ class _PartCompiler(_FunctionCompiler):  # type: ignore[misc]
             return_type=return_type,
             flags=flags,
             locals=self.locals,
-            library=_PartLibrary(target.codegen(), self.py_func.__qualname__),
+            library=library,
             pipeline_class=self.pipeline_class,
         )
+
+
+class _PartCompiler(_Compiler):
+    def _compile_ours(self, args: Any, return_type: Any) -> Any:
+        flags = self._flags()
+        flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = True
+        flags.forceinline = flags.forceinline and not any(map(_is_native, args))
+        result = self._compile_into(_PartLibrary, flags, args, return_type)
         # numba finds the code to link by its entry point. Nothing calls this one, so any object will do.
         result = result._replace(entry_point=object())
+        target = self.targetdescr.target_context
         target.insert_user_function(result.entry_point, result.fndesc, [result.library])
         return result
 
@@ -92,30 +106,9 @@ class _PartLibrary(JITCodeLibrary):
         self._finalized = True
 
 
-class _KernelCompiler(_FunctionCompiler):  # type: ignore[misc]
-    def _compile_core(self, args: Any, return_type: Any) -> Any:
-        try:
-            return self._compile_kernel(args, return_type)
-        except (AttributeError, TypeError):  # numba's internals have changed: compile in numba's own way
-            return super()._compile_core(args, return_type)
-
-    def _compile_kernel(self, args: Any, return_type: Any) -> Any:
-        flags: Any = compiler.Flags()
-        self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
-        target = self.targetdescr.target_context
-        library = _KernelLibrary(target.codegen(), self.py_func.__qualname__)
-        library.enable_object_caching()  # for the disk
-        return compiler.compile_extra(
-            self.targetdescr.typing_context,
-            target,
-            self.py_func,
-            args=args,
-            return_type=return_type,
-            flags=flags,
-            locals=self.locals,
-            library=library,
-            pipeline_class=self.pipeline_class,
-        )
+class _KernelCompiler(_Compiler):
+    def _compile_ours(self, args: Any, return_type: Any) -> Any:
+        return self._compile_into(_KernelLibrary, self._flags(), args, return_type)
 
 
 class _KernelLibrary(JITCodeLibrary):
