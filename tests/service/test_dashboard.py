@@ -484,6 +484,25 @@ def test_an_arm_has_one_number_in_the_table_and_under_why_while_it_is_early(plai
 
 
 @in_browser
+def test_why_names_the_number_that_its_table_shows(plain, seen):
+    """AgePrior moves the estimates of arms towards each other, and chooses by the moved ones."""
+    page, at = seen.page, "/v1/bandits/few"
+    body = {"name": "few", "arms": [{"name": "jazz"}, {"name": "rock"}, {"name": "folk"}], "window": 40}
+    plain.post("/v1/bandits", body)
+    for number in range(60):
+        (one,) = plain.post(f"{at}/decisions").json()["decisions"]
+        value = {"jazz": 0.9, "rock": 0.5, "folk": 0.1}[one["arm"]] if number % 3 else 0.0
+        plain.post(f"{at}/pieces", [{"decision": one["id"], "value": value, "age": 0}])
+    page.goto(f"{plain.url}/#few")
+    expect(page.locator("#why table")).to_be_visible()
+    chosen = next(r for r in plain.get(f"{at}/decisions/59/explain").json()["reasons"] if r["arm"] == "jazz")
+    assert chosen["terms"]["estimate"] != pytest.approx(chosen["estimate"], rel=0.005)
+    cells = page.locator("#why tbody tr").filter(has_text="jazz").locator("td")
+    assert float(cells.nth(1).inner_text()) == pytest.approx(chosen["terms"]["estimate"], rel=0.001)
+    expect(page.locator("#why p").first).to_contain_text(cells.nth(1).inner_text())
+
+
+@in_browser
 def test_a_bandit_that_nobody_has_used(plain, seen):
     page = seen.page
     plain.post(

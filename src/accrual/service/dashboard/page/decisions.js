@@ -159,7 +159,8 @@ function scores(found) {
   const order = [...found.reasons].sort(
     (a, b) => (b.arm === found.arm) - (a.arm === found.arm) || (b.index ?? -Infinity) - (a.index ?? -Infinity),
   );
-  const value = (reason, name) => (name === "estimate" ? reason.estimate ?? reason.terms[name] : reason.terms[name]);
+  // The estimate by which the policy chose, if it says one: the sentence above the table names the same number.
+  const value = (reason, name) => reason.terms[name] ?? (name === "estimate" ? reason.estimate : undefined);
   const own = order.some((reason) => reason.estimate !== null) ? ["estimate"] : [];
   const twice = order.every((reason) => amount(reason.estimate) === amount(reason.terms["expected total"]));
   const names = [...new Set([...own, ...order.flatMap((reason) => Object.keys(reason.terms))])]
