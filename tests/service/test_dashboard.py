@@ -591,6 +591,7 @@ def test_all_bandits_with_their_units_and_the_log_as_a_file(tmp_path, browser):
         expect(rows).to_have_count(2)
         expect(rows.nth(0)).to_contain_text("€0.25")
         expect(rows.nth(1)).to_contain_text("0.25 lectures")
+        expect(rows.nth(1)).to_contain_text("depends on the context")
         assert axe(page) == []
         page.get_by_role("link", name="school").click()
         expect(page.locator("#headline")).to_be_visible()

@@ -148,7 +148,7 @@ function choose(bandit) {
   if (bandit) {
     $("bandit").value = bandit.name;
     const policy = bandit.policy.split("(")[0];
-    say($("facts"), `${policy} · window ${inUnit(bandit.window, unitOf(bandit))}`);
+    say($("facts"), `${policy} · window ${inUnit(bandit.window, unitOf(bandit, 1))}`);
   }
 }
 
@@ -174,7 +174,7 @@ function draw() {
   show($("alarm"), state.alarm.arms.length > 0);
   figures(state, bandit);
   const named = palette.update(state.arms);
-  arms.draw(state, palette, truth?.means, bandit.unit);
+  arms.draw(state, bandit, palette, truth?.means);
   const shown = named.map((name) => ({ name, slot: palette.of(name) }));
   shares.draw(state, bandit, shown);
   spreads.draw(state, bandit, shown);

@@ -2,6 +2,7 @@
 
 import { $, h, s, say, show, ticks } from "./dom.js";
 import { retiredBy } from "./guardrails.js";
+import { byContext } from "./verdict.js";
 import { aboutWords, amount, count, list, percent, plural, short, sum } from "./words.js";
 
 const FEW = 12; // arms that are all shown at once; of more arms, the first ten are
@@ -29,9 +30,9 @@ export function forget() {
 
 /**
  * @param means the true mean of each arm, by name, if the traffic is simulated
- * @param unit what one unit of reward is, such as "lectures"; may be missing
+ * @param bandit what the service says of the bandit: its unit of reward may be missing
  */
-export function draw(state, palette, means, unit) {
+export function draw(state, bandit, palette, means) {
   const order = ranked(state.arms);
   const shown = all || order.length <= FEW ? order : order.slice(0, FIRST);
   const known = order.filter((arm) => arm.estimate !== null);
@@ -42,7 +43,8 @@ export function draw(state, palette, means, unit) {
   const sums = order.map((arm) => Math.max(arm.observed, 0) + Math.max(arm.expected || 0, 0));
   const rewards = scaled(ticks(0, Math.max(...sums) || 1, 3));
   const playing = order.filter((arm) => !arm.retired);
-  const lead = state.verdict.leader ?? (playing.length > 1 && leads(playing) ? order[0].name : null);
+  const ahead = state.verdict.leader ?? (playing.length > 1 && leads(playing) ? order[0].name : null);
+  const lead = byContext(bandit) ? null : ahead; // by context, no arm leads for everyone
   const reasons = retiredBy(state);
 
   const body = $("arms-rows");
@@ -65,7 +67,7 @@ export function draw(state, palette, means, unit) {
   say(more, all ? `Show the first ${FIRST} only` : `Show all ${count(order.length)} arms`);
   say($("share-of"), state.decisions ? `of the last ${count(Math.min(state.decisions, 1000))}` : "of decisions");
   let part = shown.length < order.length ? firstWords(shown, order) : "";
-  if (unit) part = `${part}Reward is in ${unit}. `;
+  if (bandit.unit) part = `${part}Reward is in ${bandit.unit}. `;
   say($("arms-note"), part + (means ? "A diamond marks the true mean over the whole window, known because the traffic is simulated." : ""));
 }
 

@@ -30,7 +30,7 @@ export function forget() {
 
 /** Show what contexts are worth. */
 export function drawWorth(worth) {
-  say($("worth-sentence"), worth.sentence);
+  say($("worth-sentence"), worth.more ? "" : worth.sentence); // else the verdict box says it
   const parts = worth.decisions < worth.closed ? `the last ${count(worth.decisions)} of ${count(worth.closed)}` : `all ${count(worth.closed)}`;
   say($("worth-note"), worth.more
     ? `Judged by ${parts} closed decisions and the probabilities with which this bandit chose their arms: a linear model learns from some decisions and chooses for later ones. The 95 % intervals hold for one look. They are not a reason to stop. The intervals for parts of the contexts hold together.`

@@ -73,13 +73,13 @@ function row(bandit, state, last, found) {
   const playing = state.arms.filter((arm) => !arm.retired);
   const [highest] = ranked(playing);
   const lead = playing.find((arm) => arm.name === state.verdict.leader) ?? highest;
-  const known = lead && lead.estimate !== null;
+  const leads = lead && lead.estimate !== null ? `${lead.name}: ${reward(amount(lead.estimate), bandit.unit)} per decision` : "–";
   const arrived = state.arms.reduce((all, arm) => all + arm.observed, 0);
   return h(
     "tr", {},
     h("th", { scope: "row" }, link),
     h("td", {}, ...found.map(chip)),
-    h("td", {}, known ? `${lead.name}: ${reward(amount(lead.estimate), bandit.unit)} per decision` : "–"),
+    h("td", {}, byContext(bandit) ? "depends on the context" : leads),
     h("td", { class: "number fact" }, count(playing.length)),
     number(short(state.decisions)),
     h("td", { class: "fact" }, last ? ago(bandit, last.at, state.at) : "–"),

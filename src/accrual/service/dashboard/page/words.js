@@ -59,10 +59,10 @@ export function aboutWords(about) {
   return known.map(([name, value]) => `${name}: ${word(value)}`).join(", ");
 }
 
-/** Return the unit for a bandit's ages: the largest of which its window has at least four, without a rest if possible. */
-export function unitOf(bandit) {
+/** Return the unit for a bandit's ages: the largest of which its window has at least `least`, without a rest if possible. */
+export function unitOf(bandit, least = 4) {
   if (bandit.rounds) return { name: "round", size: 1 };
-  const enough = UNITS.filter(([, size]) => bandit.window / size >= 4);
+  const enough = UNITS.filter(([, size]) => bandit.window / size >= least);
   const [name, size] = enough.find(([, size]) => bandit.window % size === 0) || enough[0] || UNITS.at(-1);
   return { name, size };
 }
