@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.browsing import CHROMIUM, NOTICE, started, watched
 
 ROOT = Path(__file__).parents[2]
 
@@ -73,3 +74,18 @@ def test_every_public_name_is_in_the_reference(site, module):
     pages = [page.read_text(encoding="utf-8") for page in (site / "api").glob("*.html")]
     headings = {text.strip() for page in pages for text in re.findall(r"doc-heading[^>]*>([^<]+)<", page)}
     assert {f"{module}.{name}" for name in importlib.import_module(module).__all__} <= headings
+
+
+@pytest.mark.skipif(not CHROMIUM, reason=NOTICE)
+def test_the_copy_button_takes_what_is_typed_without_prompts_and_answers(site):
+    with started() as browser, watched(browser) as seen:
+        seen.page.goto((site / "cli.html").as_uri())
+        copied = seen.page.evaluate(
+            """() => {
+              const block = document.querySelector(".highlight code");
+              block.setAttribute("data-md-copying", "");  // as the button does
+              return [block.innerText.trimEnd(), block.textContent];
+            }"""
+        )
+    assert copied[0] == "accrual simulate examples/two-arms.toml --horizon 20000 --runs 50"
+    assert copied[1].startswith("$ accrual simulate")
