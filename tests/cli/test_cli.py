@@ -173,6 +173,14 @@ def test_serve_makes_a_bandit_of_a_fit_or_of_a_log_once(tmp_path):
             make_bandits([wrong], url)
 
 
+def test_a_prior_that_is_refused_leaves_no_file(tmp_path):
+    rows = "".join(f"{i},{'jazz' if i % 2 else 'rock'},{i},{i % 5 / 5},{i + 1}\n" for i in range(300))
+    (tmp_path / "log.csv").write_text(f"id,arm,at,value,piece_at\n{rows}")
+    with pytest.raises(ac.InputError, match="a log with times"):
+        make_bandits([f"plays={tmp_path}/log.csv"], f"sqlite:///{tmp_path}/s.db")
+    assert os.listdir(tmp_path) == ["log.csv"]
+
+
 @pytest.mark.parametrize("width", [60, 80])
 def test_a_narrow_terminal_leaves_columns_out_and_breaks_no_number(cli, monkeypatch, width):
     line = ("simulate", "setting1", *SMALL, "--policy", "UCB1", "--policy", "TPUCBFRG(20, very_begin)")
