@@ -71,7 +71,9 @@ def serve(
     need("starlette", "service")
     need("uvicorn", "service")
     need("httptools", "service")
+    from accrual.service.app import prepare
     from accrual.service.keys import create_key_command
+    from accrual.service.server import bound
     from accrual.service.server import serve as run
     from accrual.service.settings import load, named
     from accrual.store.address import parse
@@ -104,6 +106,9 @@ def serve(
                 "simulated traffic without --store is served to this machine alone: give --store"
             )
         if beginning.priors:
+            bound(settings).close()  # what cannot be served is refused before a file is made
+            if not settings.loopback:
+                prepare(settings).close()
             make_bandits(beginning.priors, settings.store)
         run(settings, started, demo)
 
