@@ -120,6 +120,11 @@ class Process:
         text = self._log.read_bytes()[start:].decode()
         return re.search(r"at http://127\.0\.0\.1:(\d+)\n", text)
 
+    def lines(self) -> list[dict[str, Any]]:
+        """Return what the service has logged."""
+        whole = self._log.read_text().rpartition("\n")[0]
+        return [json.loads(line) for line in whole.splitlines() if line.startswith("{")]
+
     def ready(self) -> Service:
         wait_until(lambda: self.service.get("/readyz").status_code == 200)
         return self.service

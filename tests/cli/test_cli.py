@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -171,6 +172,18 @@ def test_serve_makes_a_bandit_of_a_fit_or_of_a_log_once(tmp_path):
     ):
         with pytest.raises(ac.InputError, match=said):
             make_bandits([wrong], url)
+
+
+def test_a_service_that_is_refused_with_its_prior_leaves_no_file(cli, tmp_path):
+    rows = "".join(f"{i},{'jazz' if i % 2 else 'rock'},{i},{i % 5 / 5},{i + 1}\n" for i in range(300))
+    (tmp_path / "log.csv").write_text(f"id,arm,at,value,piece_at\n{rows}")
+    with pytest.raises(ac.InputError, match="a log with times"):
+        make_bandits([f"plays={tmp_path}/log.csv"], f"sqlite:///{tmp_path}/s.db")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        for option in ("--host=0.0.0.0", f"--port={taken.getsockname()[1]}"):
+            code, _, err = cli("serve", "--store", "sqlite:///s.db", "--prior", "plays=log.csv", option)
+            assert code == 2, err
+    assert os.listdir(tmp_path) == ["log.csv"]
 
 
 @pytest.mark.parametrize("width", [60, 80])

@@ -57,6 +57,9 @@ def test_two_processes_share_a_bandit_and_one_is_killed(tmp_path):
         for thread in threads:
             thread.join()
         wait_until(lambda: len(workers(process)) == 2)  # another has taken its place
+        wait_until(lambda: [line["text"] for line in process.lines()].count("ready") == 3)
+        ended = next(line for line in process.lines() if line["text"].startswith("a worker has ended"))
+        assert (ended["worker"], ended["exit_code"]) == (killed[0].pid, -signal.SIGKILL)
         files = os.listdir(folders[0])  # what the dead one measured last is not shown any more
         assert any(name.startswith("gauge") for name in files)
         assert not [name for name in files if name.startswith("gauge") and f"_{killed[0].pid}.db" in name]

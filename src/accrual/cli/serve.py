@@ -7,12 +7,12 @@ import re
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -71,7 +71,9 @@ def serve(
     need("starlette", "service")
     need("uvicorn", "service")
     need("httptools", "service")
+    from accrual.service.app import prepare
     from accrual.service.keys import create_key_command
+    from accrual.service.server import bound
     from accrual.service.server import serve as run
     from accrual.service.settings import load, named
     from accrual.store.address import parse
@@ -104,6 +106,9 @@ def serve(
                 "simulated traffic without --store is served to this machine alone: give --store"
             )
         if beginning.priors:
+            bound(settings).close()  # what cannot be served is refused before a file is made
+            if not settings.loopback:
+                prepare(settings).close()
             make_bandits(beginning.priors, settings.store)
         run(settings, started, demo)
 
@@ -112,29 +117,37 @@ def make_bandits(priors: Sequence[str], store: str) -> None:
     """Make the bandits of ``--prior NAME=FILE`` options; a bandit that exists goes on as it is."""
     from accrual.live.bandit import Bandit
     from accrual.service.messages import BANDIT
-    from accrual.store.backends import open_store
+    from accrual.store.backends import open_store, schema_version
 
+    asked: dict[str, str] = {}
     for text in priors:
         name, _, file = text.partition("=")
         if not re.fullmatch(BANDIT, name) or not file:
             raise InputError(f"--prior must be written like plays=problem.json, not {text!r}")
-        place = open_store(store)
-        try:
-            row = place.find(name)
-            if row is None:
-                fitted = _fitted(file)
-                caps = {arm.name: arm.cap.used for arm in fitted.known if arm.cap is not None}
-                refunds = any((arm.sample.values < 0.0).any() for arm in fitted.known)
-                window = timedelta(seconds=fitted.window)
-                Bandit(
-                    caps, window, store=place, name=name, prior=fitted, allow_negative=bool(refunds)
-                ).close()
-                also = ", and takes negative pieces, as the log has them" if refunds else ""
-                print(f"made {name} from {file}{also}", file=sys.stderr)
-            elif not row.config.get("imported"):
-                raise InputError(f"--prior: the bandit {name!r} was made without a prior; take another name")
-        finally:
-            place.close()
+        asked[name] = file
+    if schema_version(store) is not None:
+        with closing(open_store(store, readonly=True)) as place:
+            for name, row in [(name, place.find(name)) for name in asked]:
+                if row is not None and not row.config.get("imported"):
+                    raise InputError(
+                        f"--prior: the bandit {name!r} was made without a prior; take another name"
+                    )
+                if row is not None:
+                    del asked[name]
+    given: dict[str, dict[str, Any]] = {}
+    for name, file in asked.items():
+        fitted = _fitted(file)
+        given[name] = {
+            "arms": {arm.name: arm.cap.used for arm in fitted.known if arm.cap is not None},
+            "window": timedelta(seconds=fitted.window),
+            "prior": fitted,
+            "allow_negative": any(bool((arm.sample.values < 0.0).any()) for arm in fitted.known),
+        }
+        Bandit(**given[name]).close()  # in memory first: what is refused leaves no file behind
+    for name, options in given.items():
+        Bandit(**options, store=store, name=name).close()
+        also = ", and takes negative pieces, as the log has them" if options["allow_negative"] else ""
+        print(f"made {name} from {asked[name]}{also}", file=sys.stderr)
 
 
 def _fitted(file: str) -> Fitted:

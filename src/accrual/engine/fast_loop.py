@@ -211,7 +211,11 @@ def loop(functions: Functions, feedback: Feedback, floored: bool, numbered: bool
                 if pieces:
                     if one_law:  # the usual case, and there is nothing to look up
                         due = feed.changes[i, 0]
-                        for j in range(groups + 1):
+                        for j in range(0, groups - 2, 4):
+                            for lane in range(4):  # a constant, for which the compiler writes no loop
+                                a = arms[np.uint64(window + i - (j + lane) * problem.phi)]
+                                rate[np.uint64(lane), a] += due[np.uint64(j + lane)]
+                        for j in range((groups + 1) & ~3, groups + 1):
                             a = arms[np.uint64(window + i - j * problem.phi)]
                             rate[np.uint64(j & 3), a] += due[np.uint64(j)]
                     else:

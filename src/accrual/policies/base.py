@@ -34,6 +34,7 @@ that it does not lead; `index` is not called for it.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 from abc import ABC, abstractmethod
@@ -251,12 +252,17 @@ def _check_functions(policy: Policy) -> None:
                 f"the function {name} of {policy.label} is not compiled; "
                 "decorate it with accrual.core.jit.njit"
             )
-        count = len(inspect.signature(python_function(function)).parameters)
+        count = _argument_count(function)
         if count != len(takes) and not policy.contextual:
             raise InputError(
                 f"the function {name} of {policy.label} must take {len(takes)} arguments "
                 f"({', '.join(takes)}), not {count}"
             )
+
+
+@functools.cache
+def _argument_count(function: Function) -> int:
+    return len(inspect.signature(python_function(function)).parameters)
 
 
 def equal_edges(alpha: int, window: int) -> Ints:

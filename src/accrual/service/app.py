@@ -165,7 +165,9 @@ class _Service:
     async def _open(self) -> None:
         while True:
             await self._bandits.open_all()
-            self._opened.set()
+            if not self._opened.is_set():
+                self._opened.set()
+                log.info("ready")  # also from a worker that takes the place of another
             await asyncio.sleep(_OPEN_AGAIN)
 
     async def _measure(self) -> None:

@@ -7,7 +7,9 @@ uses numba's plain `njit` instead: it compiles more slowly, keeps nothing on dis
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from llvmlite.binding import Linkage
@@ -43,6 +45,20 @@ class KernelPart(CPUDispatcher):
         return self.py_func(*args, **kws)
 
 
+class _Flags(compiler.Flags):
+    """numba's flags, compared quickly: numba does so for every call whose types it infers.
+
+    Whether a function is inlined changes nothing about what it calls, so a function of numba's own that is
+    called from both kinds of parts is compiled once.
+    """
+
+    def values(self) -> dict[str, Any]:
+        return {**_DEFAULTS, **self._values, "forceinline": False}
+
+
+_DEFAULTS = compiler.Flags().values()
+
+
 class _Compiler(_FunctionCompiler):  # type: ignore[misc]
     """Compiles as numba does, but into a library of ours."""
 
@@ -53,7 +69,7 @@ class _Compiler(_FunctionCompiler):  # type: ignore[misc]
             return super()._compile_core(args, return_type)
 
     def _flags(self) -> Any:
-        flags: Any = compiler.Flags()
+        flags: Any = _Flags()
         self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
         return flags
 
@@ -108,7 +124,25 @@ class _PartLibrary(JITCodeLibrary):
 
 class _KernelCompiler(_Compiler):
     def _compile_ours(self, args: Any, return_type: Any) -> Any:
-        return self._compile_into(_KernelLibrary, self._flags(), args, return_type)
+        collecting = gc.isenabled()
+        gc.disable()  # nearly all that a compiler makes stays until the end
+        try:
+            work = partial(self._compile_into, _KernelLibrary, self._flags(), args, return_type)
+            return _on_deep_stack(work)
+        finally:
+            if collecting:
+                gc.enable()
+
+
+def _on_deep_stack(work: Callable[[], Any]) -> Any:
+    """Do some work that recurses deeply."""
+    return work()
+
+
+# Python keeps the frames of calls in blocks of 16 kB. It asks the system for a block whenever a call crosses
+# into it, and gives it back when the call returns. A compiler, deep in calls as it is, spent an eighth of its
+# time on that. A frame that needs much room makes Python get one large block, where further frames fit in.
+_on_deep_stack.__code__ = _on_deep_stack.__code__.replace(co_stacksize=1 << 18)
 
 
 class _KernelLibrary(JITCodeLibrary):

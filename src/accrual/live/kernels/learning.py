@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from accrual.core.arrays import Floats
 from accrual.core.jit import njit
 from accrual.live.kernels.arrays import OVER, KernelState, Target, context_row
@@ -24,6 +22,7 @@ from accrual.live.kernels.pending import (
     finished_decision,
     first,
     give_back,
+    group_at,
     group_over,
     leave,
     oldest_has_left,
@@ -186,7 +185,7 @@ def learning(
         if pieces:
             state.stats.observed[row["arm"]] += value
         if grouped:
-            group = int(np.searchsorted(state.rules.edges, age, side="right"))
+            group = group_at(state.rules.edges, age)
             if group < row["group"]:
                 paid, x = pending.paid[number], pending.contexts[number]
                 amend(state.params, state.stats, row, paid, group, value, x)

@@ -100,6 +100,19 @@ def group_over(row: Any, ends: Floats) -> float:
 
 
 @njit
+def group_at(ends: Floats, age: float) -> int:
+    """Return the group of an age, which is how many groups are over. numpy's search takes long to compile."""
+    low, high = 0, len(ends)
+    while low < high:
+        middle = (low + high) // 2
+        if ends[middle] <= age:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit
 def push(queues: Queues, ends: Floats, number: int) -> None:
     """Queue a row for the end of its group, or of its own window before that."""
     row = queues.rows[number]
@@ -363,7 +376,7 @@ def enter(
 def add_window(sums: OpenSums, ends: Floats, row: Any, sign: int) -> None:
     """Add a decision's window to the sums, or take it out with a `sign` of -1."""
     arm, window = row["arm"], row["window"]
-    whole = int(np.searchsorted(ends, window, side="right"))
+    whole = group_at(ends, window)
     sums.windows[arm, whole] += sign
     if whole < len(ends):
         begins = ends[whole - 1] if whole > 0 else 0.0
