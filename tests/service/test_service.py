@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import logging
 import math
 import re
@@ -175,6 +176,30 @@ def test_an_unknown_query_parameter_is_refused(service, method, path, says):
     assert (answer.status_code, problem(answer)) == (422, "invalid")
     assert answer.json()["detail"] == says
     assert len(service.events()) == before
+
+
+def test_ages_and_times_are_written_as_in_python(service):
+    at = fresh(service, "times", window="1d")
+    made = service.post(f"{at}/decisions").json()["decisions"][0]["at"]
+    moment = datetime.datetime.fromtimestamp(made, datetime.UTC).isoformat()
+    pieces = [{"age": "0s"}, {"at": made}, {"at": moment}, {"age": "soon"}, {"at": moment[:19]}]
+    found = service.post(f"{at}/pieces", [{"decision": 0, "value": 0.1, "key": str(i)} | piece
+                                          for i, piece in enumerate(pieces)]).json()  # fmt: skip
+    assert [piece.get("age") for piece in found] == [0.0, 0.0, pytest.approx(0, abs=1e-5), None, None]
+    assert [piece["status"] for piece in found] == ["stored"] * 3 + ["invalid"] * 2
+    assert "a piece's time must have its zone" in found[-1]["detail"]
+    rounds = fresh(service, "rounds")
+    service.post(f"{rounds}/decisions")
+    wrong = service.post(f"{rounds}/pieces", {"decision": 0, "value": 1, "age": "1h"})
+    assert (wrong.status_code, problem(wrong)) == (422, "invalid")
+
+
+def test_what_fit_writes_as_a_prior_is_a_policy(service):
+    """It has a number for each of some hundred groups, and was refused for its length."""
+    spread = [0.01] * 100
+    policy = f"AgePrior(spread={spread}, history=(0.1, 0.02, 0.003, 5.0))"
+    fresh(service, "long", policy=policy)
+    assert service.get("/v1/bandits/long").json()["policy"].startswith("AgePrior(")
 
 
 def test_a_total_above_its_cap_is_answered_shown_and_counted(service):

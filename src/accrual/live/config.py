@@ -6,10 +6,10 @@ import dataclasses
 import inspect
 import math
 import secrets
-import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from datetime import timedelta
 from typing import Any, NamedTuple, Protocol, TypedDict, TypeVar
+from unicodedata import category
 
 import numpy as np
 
@@ -117,7 +117,8 @@ class Options(OpenOptions, total=False):
     streams : mapping
         Streams of pieces beside the reward, which the policy does not learn from: from a name to the settings
         of a stream, such as ``{"refunds": Guardrail(margin=0.02)}`` or ``{"refunds": {"margin": 0.02}}``. A
-        guardrail is a stream of which no arm may have much more than another. Streams cannot be changed later.
+        guardrail is a stream of which no arm may have much more than another. Streams cannot be changed
+        later.
     prior : fit or mapping
         What an old log says about arms: the result of `accrual.fit`, or for each arm its closed decisions,
         each a list of (age in seconds, value). They are stored as the bandit's first decisions, marked as
@@ -343,12 +344,11 @@ def _with_streams(config: Config, given: Mapping[str, Stream | Mapping[str, Any]
         )
     floored = config.limits.shares(np.ones(len(config.arms), np.bool_)).least.min() > 0.0
     streams = []
-    for name, stream in given.items():
+    for name, settings in given.items():
         if name_of("a stream", name) == REWARD:
             raise InputError(f"every bandit has a stream {REWARD!r}; give this one another name")
-        if isinstance(stream, Mapping):
-            stream = _stream_of(stream)
-        elif not isinstance(stream, Stream):
+        stream = _stream_of(settings) if isinstance(settings, Mapping) else settings
+        if not isinstance(stream, Stream):
             raise InputError(
                 f"streams must be names with their settings, such as {example}, not {name!r}: {stream!r}"
             )
@@ -550,10 +550,9 @@ def window_text(rounds: bool, length: float) -> str:
 
 def name_of(what: str, name: Any) -> str:
     """Return a name; refuse one that a person cannot read in a log, or that no database takes."""
-    if isinstance(name, str) and 0 < len(name) <= NAME_MOST:
-        # Control characters, and halves of characters (lone surrogates).
-        if not any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name):
-            return name
+    odd = {"Cc", "Cs"}  # control characters, and halves of characters (lone surrogates)
+    if isinstance(name, str) and 0 < len(name) <= NAME_MOST and odd.isdisjoint(map(category, name)):
+        return name
     shown = repr(name) if not isinstance(name, str) or len(name) < 40 else f"{len(name)} characters"
     raise InputError(
         f"the name of {what} must be text of 1 to {NAME_MOST} characters, none of them a control character, "

@@ -411,8 +411,8 @@ class PieceIn(Struct, forbid_unknown_fields=True, gc=False):  # its fields are t
     at: Annotated[
         Time | None,
         described(
-            "When it was paid, instead of `age`: a round, seconds since 1970, or a time with its zone, such as "
-            "2026-11-18T12:30:00Z.",
+            "When it was paid, instead of `age`: a round, seconds since 1970, or a time with its zone, such "
+            "as 2026-11-18T12:30:00Z.",
             1795000000,
             "2026-11-18T12:30:00Z",
         ),
