@@ -20,6 +20,7 @@ from accrual.live.clock import clock_of
 from accrual.live.commit import ArmMonitor, BanditRequest, CommitQueue, Decide, salt_of
 from accrual.live.config import (
     Config,
+    Given,
     OpenOptions,
     Options,
     given_config,
@@ -97,7 +98,7 @@ def opened_store(store: str | Store | None) -> Iterator[tuple[Store, bool]]:
         raise
 
 
-def found_or_created(store: Store, name: str, given: Config, options: Options) -> tuple[BanditRow, Config]:
+def found_or_created(store: Store, name: str, given: Config, options: Given) -> tuple[BanditRow, Config]:
     """Return the bandit of this name, and its configuration; make the bandit if there is none.
 
     If there is one, it must have been made with the given configuration.
@@ -350,11 +351,11 @@ class Bandit:
         name: str = "bandit",
         **options: Unpack[Options],
     ) -> None:
-        options = given_options(options)
-        given = given_config(arms, window, groups, policy, name, options)
+        chosen = given_options(options)
+        given = given_config(arms, window, groups, policy, name, chosen)
         with opened_store(store) as (place, owned):
-            row, given = found_or_created(place, name, given, options)
-            self._start(place, owned, row, given, options)
+            row, given = found_or_created(place, name, given, chosen)
+            self._start(place, owned, row, given, chosen)
 
     @classmethod
     @shows(OpenOptions)
@@ -377,18 +378,18 @@ class Bandit:
             `clock` and `skew`; also `floor` and `shares`, if the bandit has none. Others are refused: they
             cannot be changed.
         """
-        options = given_options(options, OpenOptions)
+        chosen = given_options(options, OpenOptions)
         with opened_store(store) as (place, owned):
             row = place.find(name)
             if row is None:
                 raise unknown("bandit", name, place.names())
             refuse_archived(row)
             bandit = cls.__new__(cls)
-            given = with_limits(read_config(row.config, policy, name), options, name)
-            bandit._start(place, owned, row, given, options)
+            given = with_limits(read_config(row.config, policy, name), chosen, name)
+            bandit._start(place, owned, row, given, chosen)
             return bandit
 
-    def _start(self, store: Store, owned: bool, row: BanditRow, given: Config, options: OpenOptions) -> None:
+    def _start(self, store: Store, owned: bool, row: BanditRow, given: Config, options: Given) -> None:
         self.name = row.name
         self._store = store
         self._owned = owned

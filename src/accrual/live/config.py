@@ -35,6 +35,7 @@ CAP_LEAST, CAP_MOST = 1e-50, 1e50
 
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+Given = Mapping[str, Any]  # the options that are set
 ClosedDecisions = Mapping[str, Sequence[Sequence[tuple[float, float]]]]  # by arm: (age, value) of pieces
 
 
@@ -161,7 +162,7 @@ def shows(kind: type[Any], *bases: type[Any]) -> Callable[[_Function], _Function
     return show
 
 
-def given_options(options: Mapping[str, Any], kind: type[Any] = Options) -> Any:
+def given_options(options: Mapping[str, Any], kind: type[Any] = Options) -> Given:
     """Return the options that are set: one that is None counts as not given, as null does over HTTP."""
     where = "Bandit" if kind is Options else "Bandit.open"
     own = ("groups", "policy", "store", "name") if kind is Options else ()
@@ -256,7 +257,7 @@ def given_config(
     groups: int | None,
     policy: Policy | str | None,
     name: str,
-    options: Options,
+    options: Given,
 ) -> Config:
     """Check what a user gives for a new bandit, and return it as a configuration."""
     _check_times(options)
@@ -288,7 +289,7 @@ def given_config(
     return _with_about(config, options)
 
 
-def _check_times(options: Options) -> None:
+def _check_times(options: Given) -> None:
     """Refuse a clock that cannot be called, and a skew that is not a number of seconds."""
     if "clock" in options and not callable(options["clock"]):
         raise InputError(
@@ -317,7 +318,7 @@ def _caps(arms: Sequence[str] | Mapping[str, float]) -> Mapping[str, float]:
     return caps
 
 
-def with_limits(config: Config, options: OpenOptions, name: str) -> Config:
+def with_limits(config: Config, options: Given, name: str) -> Config:
     """Return a configuration with the given floor and shares, unless it has others of its own."""
     if "floor" not in options and "shares" not in options:
         return config
@@ -362,7 +363,7 @@ def _with_streams(config: Config, given: Mapping[str, Stream | Mapping[str, Any]
     return config._replace(streams=tuple(streams))
 
 
-def _with_about(config: Config, options: Options) -> Config:
+def _with_about(config: Config, options: Given) -> Config:
     """Return a configuration with the features of arms that a user gives."""
     policy = config.policy
     if isinstance(policy, AgePrior) and policy.about:
@@ -436,7 +437,7 @@ def arm_read(written: Sequence[Any]) -> AddArm:
     return AddArm(name, cap, window, *map(bytes.fromhex, about))
 
 
-def stored_config(store: Store, row: BanditRow, given: Config, options: Options) -> Config:
+def stored_config(store: Store, row: BanditRow, given: Config, options: Given) -> Config:
     """Return the configuration of a bandit in the store; raise an error if it differs from the given one."""
     name = row.name
     refuse_archived(row)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 from accrual.core.errors import InputError, unknown
 from accrual.core.features import Features
@@ -21,7 +21,7 @@ from accrual.live.archive import archive, delete, erase_due, restore
 from accrual.live.bandit import Bandit, staleness_of
 from accrual.live.clock import SteadyClock
 from accrual.live.commit import BanditRequest, Call, Decide
-from accrual.live.config import Options, given_config, given_options, limits_written, stored_config
+from accrual.live.config import OpenOptions, given_config, given_options, limits_written, stored_config
 from accrual.live.context_worth import ContextWorth
 from accrual.live.state import BanditState
 from accrual.live.watch import GUARDRAIL_OUTCOMES, VERDICT_OUTCOMES, Verdict
@@ -276,7 +276,7 @@ class BanditPool:
         self._refolds = ThreadPoolExecutor(1, "refold")  # of its own, so that other requests do not wait
         self._refolding = 0
         self._clock = SteadyClock(store.clock)
-        self._options: dict[str, Options] = {}  # the clock of a bandit made with its own: no store keeps it
+        self._options: dict[str, OpenOptions] = {}  # of bandits with a clock of their own
         self._stored = -math.inf  # when the store was last seen to take a write, by the monotonic clock
         self.failures: dict[str, str] = {}  # bandits that could not be opened, and why
 
@@ -298,7 +298,7 @@ class BanditPool:
         if ARCHIVED in row.config:
             raise Refusal("archived", f"the bandit {name!r} is archived; restore it to use it again")
         try:
-            options = self._options.get(name, Options())
+            options = self._options.get(name, OpenOptions())
             self._add(row, await self.read(lambda: Bandit.open(self._store, name, **options)))
         except StoreError as error:
             if not isinstance(error, StoreDamaged):
@@ -372,7 +372,7 @@ class BanditPool:
                     await self.read(lambda: _try_out(Bandit(arms, window, name=name, **plain)))
                     await self.read(lambda: _created(self._store, name, arms, window, settings))
                     if "clock" in settings:
-                        self._options[name] = Options(clock=settings["clock"])
+                        self._options[name] = OpenOptions(clock=settings["clock"])
                 else:
                     await self.read(lambda: _check_same(self._store, name, arms, window, settings))
             except InputError as error:
@@ -526,12 +526,10 @@ def _check_same(store: Store, name: str, arms: Arms, window: int | str, settings
         raise InputError(f"the bandit {name!r} has just been erased")
     options = {key: value for key, value in settings.items() if key not in ("groups", "policy")}
     try:
-        given = given_config(
-            arms, window, settings.get("groups"), settings.get("policy"), name, cast(Options, options)
-        )
+        given = given_config(arms, window, settings.get("groups"), settings.get("policy"), name, options)
     except InputError as error:  # there is no such bandit, so it does not conflict with the stored one
         raise Refusal("invalid", str(error)) from None
-    stored_config(store, row, given, cast(Options, options))
+    stored_config(store, row, given, options)
     if given.limits != limits_written(row.config):
         raise InputError(f"the bandit {name!r} was made with another floor, or with other shares")
 

@@ -14,6 +14,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from accrual.core.durations import DURATION
 from accrual.core.features import FEATURES_MOST, FeatureValue
 from accrual.core.random import SEED_MOST
+from accrual.core.version import VERSION
 from accrual.live.config import CAP_LEAST, CAP_MOST, NAME_MOST, UNIT_MOST
 from accrual.live.watch import STREAMS_MOST
 
@@ -498,6 +499,7 @@ class HealthOut(Struct):
     """The process answers."""
 
     status: Literal["alive"]
+    version: Annotated[str, says("The version of accrual.")] = VERSION
 
 
 class ReadyOut(Struct):
