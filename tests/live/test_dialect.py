@@ -19,7 +19,7 @@ NOON = 1_795_003_200.0  # 18 November 2026, 12:00 UTC
 GUARDED = {"floor": 0.1, "seed": 3, "policy": "UCB1"}
 
 
-def config(**options: Any) -> dict[str, Any]:
+def config(**options: Any) -> Any:
     """What a store would keep of a bandit with these options."""
     return loose.Bandit(["a", "b"], "1d", **options)._config.written()
 
@@ -77,7 +77,7 @@ def test_options_are_shown_to_people_and_editors():
             assert f"\n{name} : " in function.__doc__
 
 
-def stamped(**when: Any) -> float:
+def stamped(**when: Any) -> Any:
     """The age of a piece of a decision that was made at noon, sent a quarter of a day later."""
     now = [NOON]
     bandit = loose.Bandit(["a"], "1d", clock=lambda: now[0])
