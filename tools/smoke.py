@@ -12,6 +12,8 @@ import json
 import re
 import subprocess
 import sys
+import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -76,13 +78,24 @@ def serve(version: str, client_python: str) -> None:
                 line = service.stderr.readline()
                 assert line, "the service stopped before it said its address"
                 found = re.search(r"at (http://\S+)$", line)
-            with urllib.request.urlopen(f"{found[1]}/healthz") as answer:
-                assert json.load(answer) == {"status": "alive", "version": version}
+            assert health(found[1]) == {"status": "alive", "version": version}
             assert run([client_python, "-c", CLIENT, found[1], POLICY]) == version
         finally:
             service.terminate()
         service.stderr.read()
     assert service.returncode == 0, service.returncode
+
+
+def health(address: str) -> Any:
+    """Return what the service says about itself. It listens a moment after it has said its address."""
+    end = time.monotonic() + 60
+    while True:
+        try:
+            with urllib.request.urlopen(f"{address}/healthz") as answer:
+                return json.load(answer)
+        except urllib.error.URLError:
+            assert time.monotonic() < end, "the service does not answer"
+            time.sleep(0.1)
 
 
 def run(command: list[str]) -> str:
