@@ -385,6 +385,7 @@ def read_config(written: Mapping[str, Any], policy: Policy | None, name: str) ->
             raise InputError(
                 f"the bandit {name!r} has a policy of its own; pass it: policy={written['policy']}"
             )
+        policy = as_policy(policy)
     else:
         policy = parse(written["policy"])
     return Config(
