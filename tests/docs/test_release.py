@@ -27,7 +27,7 @@ def git(folder: Path, *words: str) -> None:
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
     """A repository that is ready for release 0.3.0, on a machine with every Python."""
-    monkeypatch.setattr(release.shutil, "which", lambda name: name)
+    monkeypatch.setattr("shutil.which", lambda name: name)
     (tmp_path / "src/accrual/core").mkdir(parents=True)
     (tmp_path / "src/accrual/core/version.py").write_text('VERSION = "0.3.0"\n')
     (tmp_path / "CHANGELOG.md").write_text(DATED)
@@ -104,7 +104,7 @@ def test_the_policy_on_bounds_is_as_security_says():
 
 
 def test_a_python_that_is_missing(repository, monkeypatch):
-    monkeypatch.setattr(release.shutil, "which", lambda name: None if name == "python3.13" else name)
+    monkeypatch.setattr("shutil.which", lambda name: None if name == "python3.13" else name)
     with pytest.raises(Refused, match=r"there is no python3\.13 on the PATH"):
         release.check(repository, WHERE)
 
