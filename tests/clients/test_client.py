@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
@@ -97,6 +98,18 @@ def test_numbers_of_numpy_are_numbers(service):
         id_, value = np.int64(made[0].id), np.float32(0.5)
         assert client.observe("numpy", id_, value, age=np.int32(0)).status == "stored"  # type: ignore[arg-type]
         assert client.state("numpy").arms[0].observed == 0.5
+
+
+def test_ages_and_times_are_those_of_the_library(service):
+    with Client(service.url, timeout=300) as client:
+        client.create("times", ["jazz"], "1d", policy="LinUCB")
+        made = client.decide("times")
+        now = datetime.now(UTC)
+        for when in ({"age": "0s"}, {"at": now}, {"at": now.isoformat()}, {"age": timedelta(0)}):
+            options: Any = when
+            assert client.observe("times", made.id, 0.1, key=str(when), **options).status == "stored"
+        with pytest.raises(ServiceError, match="must have its zone"):
+            client.observe("times", made.id, 0.1, at=now.replace(tzinfo=None))
 
 
 def test_a_client_says_what_is_known_about_arms(service):
