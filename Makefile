@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: help run paper paper-kills ray-kills scale venv test test-versions pytest proof lint bench bench-peers bench-fit bench-service bench-keys screenshot soak coverage fuzz age contexts docs clients map release clean
+.PHONY: help run paper paper-kills ray-kills scale venv test test-versions pytest proof lint bench bench-peers bench-fit bench-service bench-keys screenshot soak coverage fuzz age contexts verdicts sizes docs clients map release clean
 
 # The main job: the paper's headline comparison, with the default policy beside it. Ends with a table and a picture.
 run: .venv/.run
@@ -46,13 +46,13 @@ pytest: venv
 # bytecode.
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist loadfile
 
-# The tests on Python 3.11 and 3.13, with pinned and with the oldest allowed dependencies, before a release. Says
-# which of the two is missing. TESTS=tests/service runs a part of them.
+# The tests on Python 3.11 and 3.13, with pinned and with the oldest allowed dependencies, before a release.
+# It says which of the two is missing. TESTS=tests/service runs a part of them.
 test-versions: venv
 	$(BIN)/python tools/test_versions.py $(TESTS)
 
-# The store's long proofs, each with a control that must fail. Each takes some minutes. FLIPS=2000 tries 2,000 wrong
-# bytes in place of 20,000, and EXAMPLES=100 tries 100 histories in place of 2,000.
+# The store's long proofs, each with a control that must fail. Each takes some minutes.
+# FLIPS=2000 tries 2,000 wrong bytes in place of 20,000, and EXAMPLES=100 tries 100 histories in place of 2,000.
 proof: venv
 	$(BIN)/pytest -m slow tests/proof tests/live tests/policies tests/service/test_attacks_service.py
 
@@ -103,7 +103,6 @@ bench-keys: venv
 	$(BIN)/python benchmarks/keys.py
 
 # How many megabytes an installation takes: bare, with each extra, and of the client alone.
-.PHONY: sizes
 sizes: venv
 	$(BIN)/python benchmarks/install_sizes.py
 
@@ -128,7 +127,7 @@ clients: venv
 map: venv
 	$(BIN)/python tools/architecture.py
 
-# Builds and checks the sdist and the wheel and tags the commit; uploads nothing. docs/releasing.md says how:
+# Builds the sdists and wheels, installs and tries them offline, and tags the commit; uploads nothing: docs/releasing.md.
 # make release REPOSITORY=https://host/owner/accrual
 release: venv
 	$(PIP) -e '.[release]'

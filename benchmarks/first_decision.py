@@ -120,7 +120,7 @@ def measured(
         )
 
 
-NEW = {"arms": [{"name": "jazz"}, {"name": "rock"}], "window": 1000}
+NEW = {"arms": ["jazz", "rock"], "window": 1000}
 NEW_WITH_FEATURES = {**NEW, "features": FEATURES}
 
 

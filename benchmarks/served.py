@@ -24,7 +24,7 @@ _CORES = sorted(os.sched_getaffinity(0))  # before this process goes to one of t
 _UNDER_WAY = 1_000  # more than there are connections
 _RECENT = 50_000
 _PIECE = b'{"decision":%d,"value":0.5,"key":"%s"}'
-ARMS = [{"name": f"arm-{i}"} for i in range(10)]
+ARMS = [f"arm-{i}" for i in range(10)]
 ECHO = """
 import sys
 import uvicorn

@@ -25,7 +25,7 @@ from accrual.service.server import bound, config_of
 from accrual.service.settings import Settings
 from accrual.studies.demo import Demo
 
-BODY = {"name": "plays", "arms": [{"name": "jazz"}, {"name": "rock"}], "window": 1000}
+BODY = {"name": "plays", "arms": ["jazz", "rock"], "window": 1000}
 
 
 class Service:

@@ -59,7 +59,7 @@ def python_types(schemas: Mapping[str, Schema]) -> str:
     parts = [
         '"""What is sent to a service, and its answers. `make clients` writes this file."""\n\n'
         "from __future__ import annotations\n\nfrom dataclasses import dataclass, field\n"
-        "from typing import Literal, TypedDict\n"
+        "from datetime import datetime\nfrom typing import Literal, TypedDict\n"
     ]
     for name, schema in schemas.items():
         parts.append(
@@ -110,6 +110,8 @@ def _python(schema: Schema) -> str:
         return f"list[{_python(schema['items'])}]"
     if schema.get("type") == "object":
         return f"dict[str, {_python(schema['additionalProperties'])}]"
+    if schema.get("format") == "date-time":
+        return "str | datetime"
     plain = {"integer": "int", "number": "float", "string": "str", "boolean": "bool", "null": "None"}
     return _common(schema, plain, _python, lambda texts: f"Literal[{', '.join(texts)}]")
 
@@ -149,6 +151,8 @@ def _typescript(schema: Schema) -> str:
         return f"readonly ({item})[]" if " " in item else f"readonly {item}[]"
     if schema.get("type") == "object":
         return f"Readonly<Record<string, {_typescript(schema['additionalProperties'])}>>"
+    if schema.get("format") == "date-time":
+        return "string | Date"  # JSON writes a Date as text
     plain = {
         "integer": "number",
         "number": "number",

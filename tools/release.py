@@ -1,4 +1,4 @@
-"""`make release`: build accrual and accrual-client, check them, and tag the commit. Nothing is uploaded.
+"""`make release`: build accrual and accrual-client, try them, and tag the commit. Nothing is uploaded.
 
 docs/releasing.md says what comes before and after it.
 """
@@ -6,13 +6,13 @@ docs/releasing.md says what comes before and after it.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
-import venv
 import zipfile
 from pathlib import Path
 
@@ -20,8 +20,8 @@ import markdown
 
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
-EVERY_PUBLIC_NAME = "import accrual; [getattr(accrual, name) for name in accrual.__all__]"
 CLIENT = "clients/python"
+PYTHONS = ("3.11", "3.13")  # the oldest and the newest that accrual supports
 
 
 class Refused(Exception):
@@ -53,14 +53,15 @@ def release(root: Path, repository: str) -> None:
         files = build(source, Path(folder, "dist"))
         client_files = build(source / CLIENT, Path(folder, "client"))
         run([sys.executable, "-m", "twine", "check", "--strict", *map(str, files + client_files)])
-        wheel = wheel_of(files)
-        check_description(wheel)
-        try_wheel(wheel, version, root / "constraints.txt", Path(folder))
-        try_client(wheel_of(client_files), version, root / "constraints.txt", Path(folder))
+        check_description(wheel_of(files))
         dist = root / "dist"
         dist.mkdir(exist_ok=True)
         for file in files + client_files:
             (dist / file.name).write_bytes(file.read_bytes())
+        wheels = {"library": dist / wheel_of(files).name, "client": dist / wheel_of(client_files).name}
+        for python in PYTHONS:
+            try_offline(root, python, wheels, Path(folder, python))
+            print(f"installed from dist without an index and used once: Python {python}")
     run(["git", "tag", "-a", tag, "-m", f"accrual {version}"], root)
     print(f"built accrual and accrual-client {version} in dist and tagged {tag}; nothing was uploaded:")
     print("see docs/releasing.md")
@@ -72,17 +73,25 @@ def check(root: Path, repository: str) -> str:
         raise Refused("say where the repository is: make release REPOSITORY=https://host/owner/accrual")
     if run(["git", "status", "--porcelain"], root):
         raise Refused("there are changes that are not committed (git status shows them)")
-    text = (root / "src/accrual/core/version.py").read_text(encoding="utf-8")
-    found = re.search(r'^VERSION = "([^"]+)"$', text, re.M)
-    if found is None:
-        raise Refused('src/accrual/core/version.py has no line VERSION = "..."')
-    version = found[1]
+    for python in PYTHONS:
+        if shutil.which(f"python{python}") is None:
+            raise Refused(f"there is no python{python} on the PATH to try the release with")
+    version = version_of(root)
     if run(["git", "tag", "--list", f"v{version}"], root):
         raise Refused(f"the tag v{version} exists: raise VERSION in src/accrual/core/version.py")
     changelog = (root / "CHANGELOG.md").read_text(encoding="utf-8")
     if not re.search(rf"^## {re.escape(version)} \(\d{{4}}-\d\d-\d\d\)$", changelog, re.M):
         raise Refused(f"CHANGELOG.md has no line '## {version} (YYYY-MM-DD)'")
     return version
+
+
+def version_of(root: Path) -> str:
+    """Read the version."""
+    text = (root / "src/accrual/core/version.py").read_text(encoding="utf-8")
+    found = re.search(r'^VERSION = "([^"]+)"$', text, re.M)
+    if found is None:
+        raise Refused('src/accrual/core/version.py has no line VERSION = "..."')
+    return found[1]
 
 
 def export(root: Path, folder: Path, repository: str, tag: str) -> None:
@@ -136,37 +145,30 @@ def check_description(wheel: Path) -> None:
         raise Refused("the README does not render with its tables and pictures")
 
 
-def environment(home: Path, constraints: Path) -> list[str]:
-    """Make an empty environment, and return the command that installs into it."""
-    venv.create(home, with_pip=True)
-    return [str(home / "bin" / "pip"), "install", "-q", "--disable-pip-version-check", "-c", str(constraints)]
+def try_offline(root: Path, python: str, wheels: dict[str, Path], folder: Path) -> None:
+    """Install each wheel into a fresh environment without an index, and use them once (`tools/smoke.py`).
+
+    What the wheels depend on is downloaded first, and kept in out/wheelhouse for the next time.
+    """
+    house = root / "out/wheelhouse" / python
+    for name, wheel in wheels.items():
+        what = f"{wheel}[all]" if name == "library" else str(wheel)
+        run([f"python{python}", "-m", "venv", str(folder / name)])
+        pip = [str(folder / name / "bin/python"), "-m", "pip", "-q", "--disable-pip-version-check"]
+        pinned = ["-c", str(root / "constraints.txt"), "--find-links", str(house), what]
+        run([*pip, "download", "--only-binary", ":all:", "--dest", str(house), *pinned])
+        run([*pip, "install", "--no-index", *pinned])
+    here = folder / "work"
+    here.mkdir()
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(here / "compiled")}
+    environment.pop("PYTHONPATH", None)
+    library, client = (str(folder / name / "bin/python") for name in wheels)
+    run([library, str(root / "tools/smoke.py"), version_of(root), client], here, environment)
 
 
-def try_wheel(wheel: Path, version: str, constraints: Path, folder: Path) -> None:
-    """Install the wheel alone and import it; then with all extras, and run its command."""
-    home = folder / "venv"
-    pip = environment(home, constraints)
-    run([*pip, str(wheel)])
-    run([str(home / "bin" / "python"), "-c", EVERY_PUBLIC_NAME], folder)
-    run([*pip, f"{wheel}[all]"])
-    said = run([str(home / "bin" / "accrual"), "--version"], folder)
-    if version not in said:
-        raise Refused(f"accrual --version says {said!r}, not {version}")
-
-
-def try_client(wheel: Path, version: str, constraints: Path, folder: Path) -> None:
-    """Install the client's wheel alone, and compare its version."""
-    home = folder / "client-venv"
-    run([*environment(home, constraints), str(wheel)])
-    code = "import accrual_client; print(accrual_client.__version__)"
-    said = run([str(home / "bin" / "python"), "-c", code], folder)
-    if said != version:
-        raise Refused(f"accrual-client has the version {said}, not {version}")
-
-
-def run(command: list[str], folder: Path | None = None) -> str:
+def run(command: list[str], folder: Path | None = None, environment: dict[str, str] | None = None) -> str:
     """What a command prints; one that fails ends the release."""
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Refused(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
     return done.stdout.strip()

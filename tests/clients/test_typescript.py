@@ -65,7 +65,7 @@ def built():
 @pytest.fixture(scope="module")
 def service(built, tmp_path_factory):
     with serving(tmp_path_factory.mktemp("typescript")) as service:
-        arms = [{"name": "jazz", "cap": 1}, {"name": "rock", "cap": 2}]
+        arms = {"jazz": 1, "rock": 2}
         for name in ("web", "lossy", "plays"):
             made = service.post("/v1/bandits", {"name": name, "arms": arms, "window": "60d", "floor": 0.1})
             assert made.status_code == 201

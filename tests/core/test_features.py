@@ -77,7 +77,7 @@ def test_declarations_that_are_refused(declared):
 
 
 def test_written_and_read():
-    again = Features.read(FEATURES.written())
+    again = Features(FEATURES.written())
     assert again.kinds == FEATURES.kinds
     assert again.columns == FEATURES.columns
     assert again.read_back(again.stored({"country": "us", "visits": 3})) == {

@@ -32,14 +32,17 @@ def simulate(problem: Any = PROBLEM, policies: Any = POLICIES, **options: Any) -
     return loose.simulate(problem, policies, **{"horizon": 100, "runs": 1, **options})
 
 
-NAMES = "arms must be names, such as ['jazz', 'rock'], or names with their caps, not "
+NAMES = (
+    "arms must be names, such as ['jazz', 'rock'], or names with their caps, such as "
+    "{'jazz': 40, 'rock': 40}, not "
+)
 CAPS = "caps must be a list of numbers, one for each arm, such as [1.0, 1.0], not "
 MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (lambda: bandit(3), f"{NAMES}3"),
     (lambda: bandit(None), f"{NAMES}None"),
     (
         lambda: bandit([["jazz", "rock"]]),
-        "the name of an arm must be text of 1 to 200 characters, not ['jazz'",
+        "the name of an arm must be text of 1 to 200 characters, none of them a control character, not [",
     ),
     (
         lambda: bandit({"jazz", "rock"}),
@@ -54,7 +57,7 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
         lambda: bandit(policy=ac.TPUCBFR),
         "TPUCBFR is the class of a policy; make a policy of it: TPUCBFR(alpha=...)",
     ),
-    (lambda: bandit(policy=3), "3 is not a policy; use for example ac.UCB1()"),
+    (lambda: bandit(policy=3), "3 is not a policy; write for example 'AgePrior' or ac.AgePrior()"),
     (lambda: bandit(policy="ageimed"), "unknown policy 'ageimed'; did you mean 'AgeIMED'?"),
     (lambda: bandit(store=3), "store must be an address, such as 'sqlite:///plays.db', or a store, not 3"),
     (lambda: bandit(clock=3), "clock must be a function that returns the time in seconds, not 3"),

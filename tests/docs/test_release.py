@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 import zipfile
+from itertools import chain
 from pathlib import Path
 
 import pytest
 from tools import release
 from tools.release import Refused
+from tools.test_versions import OURS
 
 ROOT = Path(__file__).parents[2]
 WHERE = "https://example.org/us/accrual"
@@ -22,8 +25,9 @@ def git(folder: Path, *words: str) -> None:
 
 
 @pytest.fixture
-def repository(tmp_path):
-    """A repository that is ready for release 0.3.0."""
+def repository(tmp_path, monkeypatch):
+    """A repository that is ready for release 0.3.0, on a machine with every Python."""
+    monkeypatch.setattr("shutil.which", lambda name: name)
     (tmp_path / "src/accrual/core").mkdir(parents=True)
     (tmp_path / "src/accrual/core/version.py").write_text('VERSION = "0.3.0"\n')
     (tmp_path / "CHANGELOG.md").write_text(DATED)
@@ -85,6 +89,24 @@ def test_the_changelog_begins_with_this_version():
     ]
     version = (ROOT / "src/accrual/core/version.py").read_text(encoding="utf-8").split('"')[-2]
     assert headings[0].startswith(f"## {version} (")
+
+
+def test_the_policy_on_bounds_is_as_security_says():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *chain(*(extras[name] for name in extras if name not in OURS))]
+    wanted = [one.partition(";")[0] for one in wanted if not one.startswith("accrual[")]
+    assert all(">=" in one for one in wanted)
+    assert [one.partition(">=")[0] for one in wanted if "<" in one] == ["numba", "numba-cuda"]
+    said = " ".join((ROOT / "SECURITY.md").read_text(encoding="utf-8").split())
+    assert "sets lower bounds" in said
+    assert "only numba and numba-cuda, whose internals it uses, have upper bounds too" in said
+
+
+def test_a_python_that_is_missing(repository, monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda name: None if name == "python3.13" else name)
+    with pytest.raises(Refused, match=r"there is no python3\.13 on the PATH"):
+        release.check(repository, WHERE)
 
 
 def wheel_of(folder: Path, readme: str) -> Path:

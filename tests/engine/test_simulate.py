@@ -192,8 +192,8 @@ loose: Any = ac  # for what a type checker would refuse
         ),
         (lambda: loose.simulate(SETTING, [], 100), "at least one policy is needed"),
         (
-            lambda: loose.simulate(SETTING, ["UCB1"], 100),
-            "'UCB1' is text, not a policy; write it as a policy: ac.UCB1()",
+            lambda: loose.simulate(SETTING, ["UCB2"], 100),
+            "unknown policy 'UCB2'; did you mean 'UCB1'?",
         ),
         (
             lambda: loose.simulate(SETTING, [ac.UCB1()], 100, runs=0),

@@ -132,12 +132,12 @@ def test_the_same_arm_again_is_no_error_and_another_is():
     for other in ({"subject": "maths"}, None):
         with pytest.raises(InputError, match="another cap, window or features"):
             bandit.add_arm("c", about=other)
-    (answer,) = bandit.submit([AddArm("d", 1.0, 20.0, bandit.about({"hours": 3}))])
+    (answer,) = bandit.submit([bandit.arm("d", 1.0, 20, {"hours": 3})])
     assert answer.status is Status.STORED
-    with pytest.raises(InputError, match=r"needs what is known about it; Bandit\.about makes it"):
+    with pytest.raises(InputError, match=r"needs what is known about it; Bandit\.arm makes it"):
         bandit.submit([AddArm("e", 1.0, 20.0)])
     for level in (1e6, 7.0, -3.0, 0.5):  # the first would be written far beyond what compiled code has
-        with pytest.raises(InputError, match=r"not of the bandit's arm_features; Bandit\.about makes it"):
+        with pytest.raises(InputError, match=r"not of the bandit's arm_features; Bandit\.arm makes it"):
             bandit.submit([AddArm("e", 1.0, 20.0, struct.pack("<3d", level, 1.0, 0.0))])
     bandit.add_arm("f", about={"hours": -0.0})
     bandit.add_arm("f", about={"hours": 0.0})  # the same number

@@ -1023,7 +1023,7 @@ def test_wrong_input_is_refused_in_one_clear_line_and_stores_nothing(store):
 def test_unknown_options_are_refused_and_the_nearest_is_named(store):
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"flor": 0.5, "nonsense": 3}, "unknown option of Bandit 'flor'"),
-        ({"sed": 1}, "unknown option of Bandit 'sed'; did you mean 'seed'? (one of: seed, allow_negative,"),
+        ({"sed": 1}, "unknown option of Bandit 'sed'; did you mean 'seed'? (one of: clock, skew,"),
         ({"alow_negative": True}, "did you mean 'allow_negative'?"),
         ({"plicy": "UCB1"}, "did you mean 'policy'?"),
     ]

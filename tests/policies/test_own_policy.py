@@ -1,6 +1,9 @@
-"""The policy that the documentation writes as an example passes the published suite; slips get one line."""
+"""The policies that the documentation has as examples pass the published suite; slips get one line."""
 
+import doctest
 import math
+from pathlib import Path
+from typing import Any
 
 import pytest
 from own_policy import PieceMOSS
@@ -15,6 +18,23 @@ from accrual.testing import PolicySuite
 class TestPieceMOSS(PolicySuite):
     def make_policy(self):
         return PieceMOSS()
+
+
+def greedy():
+    """The policy that docs/own_policy.md writes."""
+    page = (Path(__file__).parents[2] / "docs/own_policy.md").read_text(encoding="utf-8")
+    written: dict[str, Any] = {}
+    for example in doctest.DocTestParser().get_examples(page):
+        if example.source.startswith(("from", "import", "@njit", "class")):
+            exec(example.source, written)
+    return written["Greedy"]
+
+
+class TestGreedy(PolicySuite):
+    explores = True
+
+    def make_policy(self, kind=greedy()):  # noqa: B008  (read once, because each reading is compiled anew)
+        return kind()
 
 
 def bare(params, stats, arm, moment):

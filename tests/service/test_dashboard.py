@@ -393,7 +393,7 @@ def test_first_steps_then_a_bandit_and_a_chooser(tmp_path, browser):
             subprocess.run(["bash", "-c", line], check=True, capture_output=True, timeout=120)
         expect(page.locator("#headline")).to_have_text("No verdict can be given")
         expect(page.locator("#empty")).to_be_hidden()
-        arms = [{"name": EVIL}, {"name": "b" * 200}, *({"name": f"arm {i}"} for i in range(98))]
+        arms = [EVIL, "b" * 200, *(f"arm {i}" for i in range(98))]
         service.post("/v1/bandits", {"name": "hundred", "arms": arms, "window": 5_000})
         made = service.post("/v1/bandits/hundred/decisions", {"n": 300}).json()["decisions"]
         paid = [
@@ -426,7 +426,7 @@ def test_first_steps_then_a_bandit_and_a_chooser(tmp_path, browser):
 @in_browser
 def test_rewards_above_the_cap_are_shown_and_the_winner_is_the_one_that_earned_most(plain, seen):
     page, at = seen.page, "/v1/bandits/low"
-    plain.post("/v1/bandits", {"name": "low", "arms": [{"name": "jazz"}, {"name": "rock"}], "window": 20})
+    plain.post("/v1/bandits", {"name": "low", "arms": ["jazz", "rock"], "window": 20})
     for _ in range(30):
         for one in plain.post(f"{at}/decisions", {"n": 2}).json()["decisions"]:
             value = 28_000 if one["arm"] == "rock" else 0.9
@@ -441,7 +441,7 @@ def test_rewards_above_the_cap_are_shown_and_the_winner_is_the_one_that_earned_m
 @in_browser
 def test_of_many_arms_of_which_nothing_is_known_none_is_called_best(plain, seen):
     page = seen.page
-    arms = [{"name": f"arm {i}"} for i in range(120)]
+    arms = [f"arm {i}" for i in range(120)]
     plain.post("/v1/bandits", {"name": "new", "arms": arms, "window": "60d"})
     plain.post("/v1/bandits/new/decisions", {"n": 200})
     page.goto(f"{plain.url}/#new")
@@ -457,7 +457,7 @@ def test_an_arm_has_one_number_in_the_table_and_under_why_while_it_is_early(plai
     """Two arms that pay 0.001 a round, of 800: after some 40 rounds a decision has earned 0.04 or so and
     will earn 0.8. What is still expected counts all 800 rounds, and says that this is a guess."""
     page, at = seen.page, "/v1/bandits/slow"
-    body = {"name": "slow", "arms": [{"name": "jazz"}, {"name": "rock"}], "window": 800, "policy": "AgeIMED"}
+    body = {"name": "slow", "arms": ["jazz", "rock"], "window": 800, "policy": "AgeIMED"}
     plain.post("/v1/bandits", body)
     made: list[dict[str, float]] = []
     for _ in range(40):
@@ -505,9 +505,7 @@ def test_why_names_the_number_that_its_table_shows(plain, seen):
 @in_browser
 def test_a_bandit_that_nobody_has_used(plain, seen):
     page = seen.page
-    plain.post(
-        "/v1/bandits", {"name": "unused", "arms": [{"name": "jazz"}, {"name": "rock"}], "window": "60d"}
-    )
+    plain.post("/v1/bandits", {"name": "unused", "arms": ["jazz", "rock"], "window": "60d"})
     page.goto(f"{plain.url}/#unused")
     expect(page.locator("#headline")).to_have_text("No decision yet")
     expect(page.locator("#figures")).to_contain_text("no decision is pending")
@@ -521,7 +519,7 @@ def test_a_bandit_that_nobody_has_used(plain, seen):
 @in_browser
 def test_one_arm_leads_nobody_and_colours_follow_the_decisions(plain, seen):
     page = seen.page
-    plain.post("/v1/bandits", {"name": "single", "arms": [{"name": "jazz"}], "window": 20})
+    plain.post("/v1/bandits", {"name": "single", "arms": ["jazz"], "window": 20})
     plain.post("/v1/bandits/single/decisions", {"n": 30})
     plain.post("/v1/bandits/single/pieces", {"decision": 29, "value": 0.5, "age": 0})
     page.goto(f"{plain.url}/#single")
@@ -557,12 +555,9 @@ def test_one_arm_leads_nobody_and_colours_follow_the_decisions(plain, seen):
 @in_browser
 def test_what_is_known_about_arms_is_shown(plain, seen):
     known = {"genre": ["jazz", EVIL], "minutes": [0, 60], "live": "bool"}
-    arms = [
-        {"name": "a", "about": {"genre": EVIL, "minutes": 7.5}},
-        {"name": "b", "about": {"live": False}},
-        {"name": "c"},
-    ]
-    plain.post("/v1/bandits", BODY | {"name": "known", "arms": arms, "arm_features": known})
+    about = {"a": {"genre": EVIL, "minutes": 7.5}, "b": {"live": False}}
+    body = {"name": "known", "arms": ["a", "b", "c"], "arm_features": known, "about": about}
+    plain.post("/v1/bandits", BODY | body)
     page = seen.page
     page.goto(f"{plain.url}/#known")
     told = page.locator("#arms-rows .about")
@@ -580,7 +575,7 @@ def test_all_bandits_with_their_units_and_the_log_as_a_file(tmp_path, browser):
     with serving(tmp_path) as service, watched(browser) as seen:
         page = seen.page
         for name, unit in (("shop", "€"), ("school", "lectures")):
-            body = BODY | {"name": name, "unit": unit, "arms": [{"name": ' =a "b", c'}], "floor": 0.1}
+            body = BODY | {"name": name, "unit": unit, "arms": [' =a "b", c'], "floor": 0.1}
             body |= {"features": {"country": ["\uff1dde", "us"]}, "policy": "LinUCB"}
             assert service.post("/v1/bandits", body).status_code == 201
             contexts = [{"country": "\uff1dde"}, {"country": "us"}, {}]

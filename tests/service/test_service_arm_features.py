@@ -6,9 +6,9 @@ import pytest
 from tests.serving import BODY, Process, Service, problem, serving
 
 KNOWN = {"genre": ["jazz", "rock"], "minutes": [0, 60], "live": "bool"}
-ARMS = [{"name": "a", "about": {"genre": "jazz", "live": True}}, {"name": "b"}]
 NOTHING = {"genre": None, "minutes": None, "live": None}
-SHOP = BODY | {"name": "shop", "arms": ARMS, "arm_features": KNOWN}
+ABOUT = {"arms": ["a", "b"], "about": {"a": {"genre": "jazz", "live": True}}}
+SHOP = BODY | ABOUT | {"name": "shop", "arm_features": KNOWN}
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ WRONG = [
     ({"minutes": True}, "the feature 'minutes' must be a number"),
     ({"genr": "jazz"}, "did you mean 'genre'?"),
     ({"genre": ["jazz"]}, "or text or null, not a list"),
-    ("jazz", "about must be an object"),
+    ("jazz", "must be an object"),
 ]
 
 
@@ -76,7 +76,7 @@ def test_what_cannot_be_known_about_an_arm_is_refused(service, known, says):
     before = service.events("shop")
     cases = [
         ("/v1/bandits/shop/arms", {"name": "wrong", "about": known}),
-        ("/v1/bandits", SHOP | {"name": "wrong", "arms": [{"name": "a", "about": known}]}),
+        ("/v1/bandits", SHOP | {"name": "wrong", "about": {"a": known}}),
     ]
     for path, body in cases:
         answer = service.post(path, body)
@@ -90,7 +90,7 @@ def test_what_cannot_be_known_about_an_arm_is_refused(service, known, says):
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        (BODY | {"arms": ARMS}, "declare it: arm_features="),
+        (BODY | ABOUT, "declare it: arm_features="),
         (SHOP | {"policy": "AgeIMED"}, "AgeIMED learns nothing from features of arms; AgePrior does"),
         (SHOP | {"features": {"new": "bool"}}, "AgeLinTS learns nothing from features of arms"),
         (SHOP | {"arm_features": {}}, "at least one feature"),

@@ -44,7 +44,7 @@ def killed(folder: Path, kills: int, store: str | None = None, *options: str) ->
     process = Process(folder, *options, store=store)
     service = process.ready()
     port = service.port
-    service.post("/v1/bandits", {"name": "plays", "arms": [{"name": "a"}, {"name": "b"}], "window": 100_000})
+    service.post("/v1/bandits", {"name": "plays", "arms": ["a", "b"], "window": 100_000})
     stop = threading.Event()
     senders = [Sender(service.url, part, stop) for part in range(8)]
     for sender in senders:

@@ -19,7 +19,7 @@ def probe(folder: Path, examples: int, phases: str) -> str:
     with Process(folder, "--set", "rate=0") as process:
         service = process.ready()
         # What is compiled for a bandit with features takes longer than schemathesis waits for an answer.
-        features = {"name": "compiled", "arms": [{"name": "a"}], "window": "1d", "features": {"new": "bool"}}
+        features = {"name": "compiled", "arms": ["a"], "window": "1d", "features": {"new": "bool"}}
         assert service.post("/v1/bandits", features).status_code == 201
         command = [
             str(Path(sys.executable).with_name("schemathesis")), "run", f"{service.url}/v1/openapi.json",

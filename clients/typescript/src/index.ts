@@ -161,10 +161,19 @@ function checked(piece: Piece): Piece {
     ...piece, // JSON leaves out what is undefined
     decision: whole("decision", piece.decision, 0),
     value: finite("value", piece.value),
-    ...(age === undefined ? {} : { age: finite("age", age) }),
-    ...(time === undefined ? {} : { at: finite("at", time) }),
+    ...(age === undefined ? {} : { age: typeof age === "string" ? age : finite("age", age) }),
+    ...(time === undefined ? {} : { at: moment(time) }),
     ...(alone ? { key: newKey() } : {}),
   };
+}
+
+/** Check a time. JavaScript would write a date that is none as null. */
+function moment(time: number | string | Date): number | string {
+  if (time instanceof Date) {
+    finite("at", time.getTime());
+    return time.toISOString();
+  }
+  return typeof time === "string" ? time : finite("at", time);
 }
 
 /** Check that JSON can hold a number: JavaScript would write NaN and infinity as null. */

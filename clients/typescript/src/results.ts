@@ -355,8 +355,13 @@ export interface Piece {
   /** The decision's id. */
   readonly decision: number;
   readonly value: number;
-  readonly age?: number;
-  readonly at?: number;
+  /** Rounds, or seconds, since the decision; or a length of time, such as 1h. */
+  readonly age?: number | string;
+  /**
+   * When it was paid, instead of `age`: a round, seconds since 1970, or a time with its zone, such as
+   * 2026-11-18T12:30:00Z.
+   */
+  readonly at?: number | string | Date;
   readonly key?: string;
   readonly stream?: string;
 }

@@ -58,6 +58,11 @@ test("decide, observe, close and look", async () => {
 test("a piece of a guardrail", async () => {
   const { id } = await client.decide("guarded");
   assert.equal((await client.observe("guarded", { decision: id, value: 1, stream: "refunds" })).status, "stored");
+  const times = [{ at: new Date() }, { at: new Date().toISOString() }, { at: Date.now() / 1000 }, { age: "0s" }];
+  for (const [i, when] of times.entries()) {
+    assert.equal((await client.observe("guarded", { decision: id, value: 0.1, key: `${i}`, ...when })).status, "stored");
+  }
+  await assert.rejects(client.observe("guarded", { decision: id, value: 1, at: new Date("soon") }), InputError);
   await refused(client.observe("guarded", { decision: id, value: 1, stream: "refund" }), 422, "invalid", /did you mean 'refunds'/);
   const [rail] = (await client.state("guarded")).guardrails;
   assert.deepEqual([rail?.name, rail?.action, rail?.arms.length], ["refunds", "flag", 2]);

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from accrual.cli.completion import policies
 from accrual.cli.log_options import LogOptions, with_log
 from accrual.cli.options import Device, Runs, Seed, count, expanded, with_executor
 from accrual.cli.output import say, show_table, writable
@@ -55,7 +56,11 @@ def compare(
     extent: CompareExtent,
     policy: Annotated[
         list[str] | None,
-        typer.Option(metavar="TEXT", help="A policy, such as AgeTS or TPUCBFR(20); may be repeated."),
+        typer.Option(
+            metavar="TEXT",
+            help="A policy, such as AgeTS or TPUCBFR(20); may be repeated.",
+            autocompletion=policies,
+        ),
     ] = None,
     all_arms: Annotated[
         bool, typer.Option("--all-arms", help=f"Print every arm, not just the best {ARMS_SHOWN}.")

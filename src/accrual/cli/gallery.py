@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from accrual.cli import completion
 from accrual.cli.options import Device, count, with_executor
 from accrual.cli.output import show_table, writable
 from accrual.core.errors import need
@@ -29,11 +30,19 @@ def gallery(
     executor: Executor,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID", help="A problem, or the beginning of its name; may be repeated."),
+        typer.Option(
+            metavar="ID",
+            help="A problem, or the beginning of its name; may be repeated.",
+            autocompletion=completion.gallery,
+        ),
     ] = None,
     policy: Annotated[
         list[str] | None,
-        typer.Option(metavar="TEXT", help="A row of the table or any policy; may be repeated."),
+        typer.Option(
+            metavar="TEXT",
+            help="A row of the table or any policy; may be repeated.",
+            autocompletion=completion.policies,
+        ),
     ] = None,
     horizon: Annotated[
         int | None, typer.Option(parser=count, metavar="ROUNDS", help="Rounds in a run, in every problem.")

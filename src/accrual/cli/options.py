@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
+from accrual.cli.completion import settings
 from accrual.core.errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -34,7 +35,10 @@ def count(given: str | int) -> int:
 
 
 Setting = Annotated[
-    str, typer.Argument(metavar="SETTING", help="A named setting such as setting1, or a TOML file.")
+    str,
+    typer.Argument(
+        metavar="SETTING", help="A named setting such as setting1, or a TOML file.", autocompletion=settings
+    ),
 ]
 Horizon = Annotated[int, typer.Option(parser=count, metavar="ROUNDS", help="Rounds in a run.")]
 Runs = Annotated[int, typer.Option(parser=count, metavar="COUNT", help="How many runs.")]

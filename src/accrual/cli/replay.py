@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from accrual.cli.compare import ARMS_SHOWN
+from accrual.cli.completion import policies
 from accrual.cli.log_options import LogOptions, with_log
 from accrual.cli.options import Seed
 from accrual.cli.output import say, show_table
@@ -18,7 +19,10 @@ from accrual.core.number_text import figure
 def replay(
     source: LogOptions,
     policy: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="A policy, such as AgePrior; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            metavar="TEXT", help="A policy, such as AgePrior; may be repeated.", autocompletion=policies
+        ),
     ] = None,
     always: Annotated[
         list[str] | None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from accrual.cli import completion
 from accrual.cli.options import Extent, Plot, Seed, Setting, with_extent
 from accrual.cli.output import PICTURES, show_table, writable
 from accrual.core.errors import InputError, need
@@ -26,7 +27,9 @@ def simulate(
     policy: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="TEXT", help="A policy, such as 'TPUCBFRG(alpha=50, spread=begin)'; may be repeated."
+            metavar="TEXT",
+            help="A policy, such as 'TPUCBFRG(alpha=50, spread=begin)'; may be repeated.",
+            autocompletion=completion.policies,
         ),
     ] = None,
     seed: Seed = 0,

@@ -7,13 +7,18 @@ from typing import Annotated
 
 import typer
 
+from accrual.cli import completion
 from accrual.cli.output import say
 
 
 def warm(
     policies: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[POLICY]...", help="Policies; without any, AgePrior and AgeLinTS."),
+        typer.Argument(
+            metavar="[POLICY]...",
+            help="Policies; without any, AgePrior and AgeLinTS.",
+            autocompletion=completion.policies,
+        ),
     ] = None,
     guardrails: Annotated[
         bool, typer.Option("--guardrails", help="For bandits with guardrails, which need more code.")

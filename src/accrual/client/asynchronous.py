@@ -60,8 +60,8 @@ class AsyncClient:
         """Make a bandit.
 
         The settings are those of `accrual.Bandit`: `groups`, `policy`, `seed`, `allow_negative`, `unit`,
-        `floor`, `shares`, `features`, `arm_features`, `about` and `prior` (closed decisions by arm).
-        `streams` are written as in JSON: {"refunds": {"kind": "guardrail", "margin": 0.02}}.
+        `floor`, `shares`, `features`, `arm_features`, `about`, `streams` and `prior` (closed decisions by
+        arm).
         """
         return await self._send(calls.create(name, arms, window, settings))
 

@@ -9,6 +9,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import partial, wraps
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 from urllib.parse import quote
@@ -54,7 +55,7 @@ class Call(NamedTuple, Generic[T]):
             raise InputError(f"this cannot be sent: {error}") from error
         if self.body is not None:
             try:
-                request["content"] = json.dumps(self.body, allow_nan=False).encode()
+                request["content"] = json.dumps(self.body, allow_nan=False, default=_plain).encode()
             except _ERRORS as error:
                 raise InputError(f"this cannot be sent as JSON: {error}") from error
             request["headers"] = {"Content-Type": "application/json"}
@@ -139,27 +140,15 @@ def create(name: str, arms: Sequence[str] | Mapping[str, float], window: int | s
            settings: Mapping[str, Any]) -> Call[BanditInfo]:  # fmt: skip
     """Make a bandit. The same request sent again is no error."""
     given = {key: value for key, value in settings.items() if value is not None}
-    for key in {"features", "arm_features"} & given.keys():
-        given[key] = {name: _declaration(kind) for name, kind in given[key].items()}
-    listed = _arms(arms, given.pop("about", {}))
-    body = {"name": name, "arms": listed, "window": window, **given}
+    if "about" in given:
+        known = {arm: values for arm, values in given["about"].items() if values is not None}
+        given["about"] = {arm: _values("about an arm", values) for arm, values in known.items()}
+    if isinstance(arms, Mapping):
+        arms = {arm: _number("cap", cap) for arm, cap in arms.items()}
+    elif not isinstance(arms, str):
+        arms = list(arms)
+    body = {"name": name, "arms": arms, "window": window, **given}
     return Call("POST", "/v1/bandits", body, partial(read, BanditInfo))
-
-
-def _arms(arms: Sequence[str] | Mapping[str, float], about: Mapping[str, Context]) -> list[dict[str, Any]]:
-    """Write arms as JSON, with the caps and features that are given."""
-    arms = arms if isinstance(arms, Mapping) else list(arms)
-    for name in about:
-        if name not in arms:
-            raise InputError(f"about must be of the bandit's arms, not of {name!r}")
-    caps = arms if isinstance(arms, Mapping) else {}
-    given = {name: {"cap": _number("cap", cap)} for name, cap in caps.items()}
-    known = {
-        name: {"about": _values("about an arm", values)}
-        for name, values in about.items()
-        if values is not None
-    }
-    return [{"name": name, **given.get(name, {}), **known.get(name, {})} for name in arms]
 
 
 @_checked
@@ -223,7 +212,9 @@ def _piece(piece: Piece) -> dict[str, Any]:
     """
     body = {name: value for name, value in vars(piece).items() if value is not None}
     body["decision"] = whole("decision", piece.decision, 0)
-    body |= {name: _number(name, getattr(piece, name)) for name in ("value", "age", "at") if name in body}
+    for name in ("value", "age", "at"):  # an age may also be "1d", and a time a text or a datetime
+        if name in body and (name == "value" or not isinstance(body[name], str | datetime | timedelta)):
+            body[name] = _number(name, body[name])
     if not body.keys() & {"key", "age", "at"}:
         body["key"] = _new_key()
     _key(body.get("key"))
@@ -280,13 +271,17 @@ def retire_arm(bandit: str, name: str) -> Call[None]:
     return Call("POST", _of(bandit, "arms/retire"), {"name": name}, _nothing)
 
 
-def _declaration(kind: Any) -> Any:
-    """Write the declaration of a feature as JSON: bool, levels, or the two ends of a range."""
-    if kind is bool:
+def _plain(given: Any) -> Any:
+    """Write for JSON what Python users give: the type of a feature, a time, a number or a list of numpy."""
+    if given is bool:
         return "bool"
-    if isinstance(kind, list | tuple):
-        return list(kind)
-    raise InputError(f"a feature must be ['de', 'us'], bool or (0, 50), for example, not {kind!r}")
+    if isinstance(given, datetime):
+        return given.isoformat()
+    if isinstance(given, timedelta):
+        return f"{given.total_seconds():f}s"
+    if hasattr(given, "tolist") and not isinstance(given, type):
+        return given.tolist()
+    raise TypeError(f"JSON cannot hold {given!r}")
 
 
 @_checked

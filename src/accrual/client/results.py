@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal, TypedDict
 
 
@@ -571,12 +572,17 @@ class Piece:
     ----------
     decision
         The decision's id.
+    age
+        Rounds, or seconds, since the decision; or a length of time, such as 1h.
+    at
+        When it was paid, instead of `age`: a round, seconds since 1970, or a time with its zone, such as
+        2026-11-18T12:30:00Z.
     """
 
     decision: int
     value: float
-    age: float | None = None
-    at: float | None = None
+    age: float | str | None = None
+    at: float | str | datetime | None = None
     key: str | None = None
     stream: str | None = None
 
@@ -741,7 +747,7 @@ class Winner:
 class PieceOptions(TypedDict, total=False):
     """The optional fields of `Piece`."""
 
-    age: float | None
-    at: float | None
+    age: float | str | None
+    at: float | str | datetime | None
     key: str | None
     stream: str | None

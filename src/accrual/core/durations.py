@@ -12,7 +12,7 @@ UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0, "y": 3
 """Seconds in a unit; ``m`` is a minute and ``y`` a year of 365 days."""
 
 _WORDS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}  # the units in which lengths are shown
-_TEXT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([smhdwy])\s*")
+DURATION = r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([smhdwy])\s*"  # how a length of time is written
 
 
 def parse_duration(
@@ -40,7 +40,7 @@ def parse_duration(
     if isinstance(given, timedelta):
         seconds = given.total_seconds()
     else:
-        found = _TEXT.fullmatch(given)
+        found = re.fullmatch(DURATION, given)
         seconds = float(found[1]) * UNITS[found[2]] if found else math.nan
     if not (math.isfinite(seconds) and (seconds > 0.0 if least is None else seconds >= least)):
         raise InputError(

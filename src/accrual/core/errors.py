@@ -17,8 +17,8 @@ class MissingExtra(ImportError):
     """Raised if an optional dependency is not installed; the message names the install command."""
 
 
-def unknown(what: str, given: object, options: Iterable[str]) -> InputError:
-    """Return the error for a name that is not among `options`; it suggests the nearest one.
+def unknown(what: str, given: object, options: Iterable[str], meant: str | None = None) -> InputError:
+    """Return the error for a name that is not among `options`; it suggests the one meant, or the nearest.
 
     Examples
     --------
@@ -30,7 +30,8 @@ def unknown(what: str, given: object, options: Iterable[str]) -> InputError:
         return InputError(f"unknown {what} {given!r}: there is no {what}")
     spellings = {name.lower(): name for name in reversed(names)}
     near = difflib.get_close_matches(str(given).lower(), spellings, n=1, cutoff=0.5)
-    hint = f"; did you mean {spellings[near[0]]!r}?" if near else ""
+    likely = meant if meant in names else next((spellings[one] for one in near), None)
+    hint = f"; did you mean {likely!r}?" if likely is not None else ""
     return InputError(f"unknown {what} {given!r}{hint} (one of: {', '.join(names)})")
 
 

@@ -1,6 +1,7 @@
 """Features: what a context may hold, how a context is stored, and the numbers that a policy gets.
 
-A feature is one of a few levels (a list of text), yes or no (`bool`), or a number within a range (a pair).
+A feature is one of a few levels (a list of text), yes or no (`bool` or "bool"), or a number within a range
+(a pair). What JSON can write means the same here as over HTTP.
 A stored context is one number per feature: the level's place in the list, 0 or 1, or the number itself. What
 the policy gets follows from the stored numbers alone, so that a log can be read again at any time:
 
@@ -53,7 +54,7 @@ class Features:
 
     Parameters
     ----------
-    declared : mapping of str to list of str, `bool`, or pair of numbers
+    declared : mapping of str to list of str, `bool` or "bool", or pair of numbers
 
     Examples
     --------
@@ -109,22 +110,14 @@ class Features:
         return len(self.columns)
 
     def written(self) -> dict[str, Any]:
-        """Return what `read` takes, in JSON's types."""
-        return {name: "bool" if kind is bool else list(kind) for name, kind in self.kinds.items()}
-
-    @classmethod
-    def read(cls, written: Mapping[str, Any]) -> Features:
-        """Return the features that were `written`.
+        """Return these features as they are declared in JSON.
 
         Examples
         --------
-        >>> given = Features({"new": bool, "visits": (0, 50)})
-        >>> Features.read(given.written()).kinds == given.kinds
-        True
+        >>> Features({"new": bool, "visits": (0, 50)}).written()
+        {'new': 'bool', 'visits': [0.0, 50.0]}
         """
-        if not isinstance(written, Mapping):
-            raise InputError(f"features must be names with their kinds, not {written!r}; {_HINT}")
-        return cls({name: bool if kind == "bool" else _unlisted(kind) for name, kind in written.items()})
+        return {name: "bool" if kind is bool else list(kind) for name, kind in self.kinds.items()}
 
     def stored(self, context: Mapping[str, Any] | None) -> tuple[float, ...]:
         """Return the stored form of a context; refuse an invalid one."""
@@ -185,7 +178,7 @@ class Features:
         return x
 
 
-_HINT = "for example {'country': ['de', 'us'], 'new': bool, 'visits': (0, 50)}"
+_HINT = "for example {'country': ['de', 'us'], 'new': 'bool', 'visits': [0, 50]}"
 
 
 def _name(name: Any) -> str:
@@ -198,17 +191,11 @@ def _name(name: Any) -> str:
     raise InputError(f"the name of a feature must be text of 1 to {TEXT_MOST} characters, not {name!r}")
 
 
-def _unlisted(kind: Any) -> Any:
-    """Return a pair for a range, which was written as a list of two numbers."""
-    numbers = isinstance(kind, list) and len(kind) == 2 and not any(isinstance(end, str) for end in kind)
-    return tuple(kind) if numbers else kind
-
-
 def _kind(name: str, kind: Any) -> Any:
-    """Check what a feature may be: a list of text, `bool`, or a pair of numbers."""
-    if kind is bool:
+    """Check what a feature may be; return a list of text, `bool`, or a pair of numbers."""
+    if kind is bool or (isinstance(kind, str) and kind == "bool"):
         return bool
-    if isinstance(kind, tuple) and len(kind) == 2 and not any(isinstance(end, str) for end in kind):
+    if isinstance(kind, list | tuple) and len(kind) == 2 and not any(isinstance(end, str) for end in kind):
         try:
             low, high = float(kind[0]), float(kind[1])
         except (TypeError, ValueError):

@@ -17,11 +17,12 @@ from accrual.engine import fast_loop, general_loop
 from accrual.engine.general_feed import world_of
 from accrual.engine.play import Task, play
 from accrual.engine.result import Result
-from accrual.policies.base import Policy, as_policy
+from accrual.policies.base import Policy
+from accrual.policies.catalog import as_policy
 from accrual.policies.contexts import params_of
 from accrual.problems.problem import Problem
 
-Policies = Sequence[Policy] | Mapping[str, Policy]
+Policies = Sequence[Policy | str] | Mapping[str, Policy | str]
 
 DEVICES = ("cpu", "cuda")
 
@@ -47,8 +48,9 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
     Parameters
     ----------
     problem : Problem
-    policies : sequence of Policy, or dict of label to Policy
-        Policies that choose by contexts need a problem with contexts.
+    policies : sequence, or dict by label
+        Policies, or text such as "AgePrior" or "TPUCBFR(alpha=50)". Policies that choose by contexts need a
+        problem with contexts.
     horizon : int
         Rounds in a run; at least one for each arm.
     runs : int or range
@@ -74,7 +76,7 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
     Examples
     --------
     >>> import accrual as ac
-    >>> result = ac.simulate(ac.paper.setting1(), [ac.UCB1(), ac.TPUCBFR(alpha=50)], horizon=2000, runs=4)
+    >>> result = ac.simulate(ac.paper.setting1(), ["UCB1", ac.TPUCBFR(alpha=50)], horizon=2000, runs=4)
     >>> result.final_regret.shape
     (2, 4)
     """
@@ -122,15 +124,14 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
 
 def _labelled(policies: Policies) -> dict[str, Policy]:
     if isinstance(policies, Mapping):
-        pairs = list(policies.items())
+        pairs = [(label, as_policy(policy)) for label, policy in policies.items()]
     elif isinstance(policies, Sequence) and not isinstance(policies, str):
-        pairs = [(getattr(policy, "label", ""), policy) for policy in policies]
+        pairs = [(policy.label, policy) for policy in map(as_policy, policies)]
     else:
-        raise InputError(f"policies must be a list or dict of policies, not {policies!r}")
+        raise InputError(f"policies must be a list or dict of policies, such as ['UCB1'], not {policies!r}")
     if not pairs:
         raise InputError("at least one policy is needed")
-    for label, policy in pairs:
-        as_policy(policy)
+    for label, _ in pairs:
         if not isinstance(label, str):
             raise InputError(f"the label of a policy must be text, not {label!r}")
         if sum(label == other for other, _ in pairs) > 1:

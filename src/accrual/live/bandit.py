@@ -13,16 +13,20 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, NamedTuple, Unpack, overload
 
-from accrual.core.errors import InputError, only, unknown, whole
+from accrual.core.errors import InputError, unknown, whole
 from accrual.core.features import Features
 from accrual.live.archive import refuse_archived
 from accrual.live.clock import clock_of
 from accrual.live.commit import ArmMonitor, BanditRequest, CommitQueue, Decide, salt_of
 from accrual.live.config import (
     Config,
+    Given,
+    OpenOptions,
     Options,
     given_config,
+    given_options,
     read_config,
+    shows,
     stored_config,
     window_text,
     with_limits,
@@ -37,7 +41,9 @@ from accrual.live.request_checks import (
     DECISIONS_MOST,
     REFUSED_PIECES,
     UNKNOWN_DECISION,
+    Age,
     RequestChecks,
+    Time,
     check_key,
     decision_number,
     is_finite,
@@ -92,7 +98,7 @@ def opened_store(store: str | Store | None) -> Iterator[tuple[Store, bool]]:
         raise
 
 
-def found_or_created(store: Store, name: str, given: Config, options: Options) -> tuple[BanditRow, Config]:
+def found_or_created(store: Store, name: str, given: Config, options: Given) -> tuple[BanditRow, Config]:
     """Return the bandit of this name, and its configuration; make the bandit if there is none.
 
     If there is one, it must have been made with the given configuration.
@@ -317,7 +323,8 @@ class Bandit:
         The bandit's name in the store. If there is a bandit of this name, it goes on where it was. It must
         have been made with the same arms, window, groups, policy and options.
     **options
-        See `Options`: `seed`, `floor`, `features`, `streams`, `prior` and others.
+        `accrual.live.config.Options` describes them: `seed`, `floor`, `features`, `streams`, `prior` and
+        others. ``help(Bandit)`` lists them.
 
     Examples
     --------
@@ -333,6 +340,7 @@ class Bandit:
     ['rock', 'jazz']
     """
 
+    @shows(Options, OpenOptions)
     def __init__(
         self,
         arms: Sequence[str] | Mapping[str, float],
@@ -343,18 +351,20 @@ class Bandit:
         name: str = "bandit",
         **options: Unpack[Options],
     ) -> None:
-        given = given_config(arms, window, groups, policy, name, options)
+        chosen = given_options(options)
+        given = given_config(arms, window, groups, policy, name, chosen)
         with opened_store(store) as (place, owned):
-            row, given = found_or_created(place, name, given, options)
-            self._start(place, owned, row, given, options)
+            row, given = found_or_created(place, name, given, chosen)
+            self._start(place, owned, row, given, chosen)
 
     @classmethod
+    @shows(OpenOptions)
     def open(
         cls,
         store: str | Store,
         name: str = "bandit",
         policy: Policy | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[OpenOptions],
     ) -> Bandit:
         """Open a bandit that is in a store already, with the settings that it was made with.
 
@@ -368,18 +378,18 @@ class Bandit:
             `clock` and `skew`; also `floor` and `shares`, if the bandit has none. Others are refused: they
             cannot be changed.
         """
-        only("option of Bandit.open", options, ("clock", "skew", "floor", "shares"))
+        chosen = given_options(options, OpenOptions)
         with opened_store(store) as (place, owned):
             row = place.find(name)
             if row is None:
                 raise unknown("bandit", name, place.names())
             refuse_archived(row)
             bandit = cls.__new__(cls)
-            given = with_limits(read_config(row.config, policy, name), options, name)
-            bandit._start(place, owned, row, given, options)
+            given = with_limits(read_config(row.config, policy, name), chosen, name)
+            bandit._start(place, owned, row, given, chosen)
             return bandit
 
-    def _start(self, store: Store, owned: bool, row: BanditRow, given: Config, options: Options) -> None:
+    def _start(self, store: Store, owned: bool, row: BanditRow, given: Config, options: Given) -> None:
         self.name = row.name
         self._store = store
         self._owned = owned
@@ -485,8 +495,8 @@ class Bandit:
         self,
         id: int,
         value: float,
-        age: float | None = None,
-        at: float | None = None,
+        age: Age | None = None,
+        at: Time | None = None,
         key: str | None = None,
         stream: str | None = None,
     ) -> Answer:
@@ -496,11 +506,11 @@ class Bandit:
         ----------
         id : int
         value : float
-        age : float, optional
-            The age of the decision when the piece came: in rounds, or in seconds.
-        at : float, optional
-            When the piece came, instead of the age: a round, or a time of the clock. Without `age` and `at`,
-            the piece comes now.
+        age : float, str or timedelta, optional
+            The age of the decision when the piece came: in rounds, in seconds, or a time such as ``"1d"``.
+        at : float, datetime or str, optional
+            When the piece came, instead of the age: a round, a time of the clock in seconds, or a time with
+            its zone, such as ``"2026-11-18T12:30:00Z"``. Without `age` and `at`, the piece comes now.
         key : str, optional
             The key of this piece among those of its decision. The same key with the same piece is answered
             like the first time; with another piece it is an error. Without a key, the same value at the
@@ -529,8 +539,8 @@ class Bandit:
         self,
         ids: Sequence[int],
         values: Sequence[float],
-        ages: Sequence[float | None] | None = None,
-        ats: Sequence[float | None] | None = None,
+        ages: Sequence[Age | None] | None = None,
+        ats: Sequence[Time | None] | None = None,
         keys: Sequence[str | None] | None = None,
         streams: Sequence[str | None] | None = None,
     ) -> list[Answer]:
@@ -557,8 +567,8 @@ class Bandit:
         self,
         id: int,
         value: float,
-        age: float | None = None,
-        at: float | None = None,
+        age: Age | None = None,
+        at: Time | None = None,
         key: str | None = None,
         stream: str | None = None,
     ) -> NewPiece:
@@ -618,14 +628,20 @@ class Bandit:
         about : mapping, optional
             The values of the arm's features, if the bandit has `arm_features`.
         """
-        arm = AddArm(name, cap, self._config.own_window(window), self.about(about))
-        (answer,) = self.submit((arm,))
+        (answer,) = self.submit((self.arm(name, cap, window, about),))
         if answer.status is Status.CONFLICT:
             raise InputError(f"an arm {name!r} already exists, with another cap, window or features")
 
-    def about(self, about: FeatureValues | None) -> bytes | None:
-        """Check the values of an arm's features; return them as a store keeps them, for `submit`."""
-        return about_bytes(self._config.arm_features, about)
+    def arm(
+        self,
+        name: str,
+        cap: float = 1.0,
+        window: WindowLength | None = None,
+        about: FeatureValues | None = None,
+    ) -> AddArm:
+        """Return an arm, given as to `add_arm`, for `submit`, which checks it; nothing is stored."""
+        own = about_bytes(self._config.arm_features, about)
+        return AddArm(name, cap, self._config.own_window(window), own)
 
     def retire_arm(self, name: str) -> None:
         """Never choose this arm again. The policy still learns from its pending decisions."""

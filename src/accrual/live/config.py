@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from datetime import timedelta
-from typing import Any, NamedTuple, Protocol, TypedDict
+from typing import Any, NamedTuple, Protocol, TypedDict, TypeVar
+from unicodedata import category
 
 import numpy as np
 
@@ -19,10 +21,10 @@ from accrual.core.random import RUN_MOST, SEED_MOST
 from accrual.live.archive import refuse_archived
 from accrual.live.contexts import AboutArms, about_of_each
 from accrual.live.ledger import Ledger
-from accrual.live.watch import REWARD, STREAM_KINDS, STREAMS_MOST, Stream, watchers_of
+from accrual.live.watch import REWARD, STREAM_KINDS, STREAMS_MOST, Guardrail, Stream, watchers_of
 from accrual.policies.age_prior import AgePrior
-from accrual.policies.base import Policy, as_policy
-from accrual.policies.catalog import DEFAULT, DEFAULT_WITH_FEATURES, parse, policy_text
+from accrual.policies.base import Policy
+from accrual.policies.catalog import DEFAULT, DEFAULT_WITH_FEATURES, as_policy, parse, policy_text
 from accrual.policies.floor import Limits, limits_of
 from accrual.store.base import AddArm, BanditRow, Store
 
@@ -32,6 +34,8 @@ UNIT_MOST = 40  # characters
 CAP_LEAST, CAP_MOST = 1e-50, 1e50
 
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+Given = Mapping[str, Any]  # the options that are set
 ClosedDecisions = Mapping[str, Sequence[Sequence[tuple[float, float]]]]  # by arm: (age, value) of pieces
 
 
@@ -69,21 +73,15 @@ class Fit(Protocol):
     ) -> AgePrior | None: ...
 
 
-class Options(TypedDict, total=False):
-    """Options of a bandit that are seldom set.
+class OpenOptions(TypedDict, total=False):
+    """Options of a bandit that may also be given when it is opened again.
 
-    seed : int
-        For policies that draw. If none is given, one is drawn and stored with the bandit.
-    allow_negative : bool
-        Whether pieces may be negative: refunds, and corrections of earlier pieces.
     clock : callable
         Returns the time in seconds. Unless given, it is the store's clock: that of this machine, or of the
         PostgreSQL server. While the store's clock is wrong by a leap of more than an hour, nothing is stored.
         A bandit that counts rounds needs no clock.
     skew : float
         By how many seconds a stated time may be ahead of the clock; 5 unless given.
-    unit : str
-        What one unit of reward is, for people: "lectures", or "€". The service's page shows it.
     floor : float
         The share of decisions whose arm is drawn at random among all arms in play, such as 0.05. With a floor
         propensities are known, so there can be verdicts. 0 unless given. A bandit that was made without a
@@ -91,9 +89,26 @@ class Options(TypedDict, total=False):
     shares : mapping
         From an arm's name to the least and the greatest share of decisions that it gets, such as
         ``{"jazz": (0.1, 0.6)}``.
+    """
+
+    clock: Callable[[], float] | None
+    skew: float | None
+    floor: float | None
+    shares: Mapping[str, Sequence[float]] | None
+
+
+class Options(OpenOptions, total=False):
+    """Options of a bandit that are seldom set, beside those that `OpenOptions` describes.
+
+    seed : int
+        For policies that draw. If none is given, one is drawn and stored with the bandit.
+    allow_negative : bool
+        Whether pieces may be negative: refunds, and corrections of earlier pieces.
+    unit : str
+        What one unit of reward is, for people: "lectures", or "€". The service's page shows it.
     features : mapping
-        The features of contexts: see `accrual.core.features`. The policy is then AgeLinTS, unless one is
-        given.
+        The features of contexts, such as ``{"country": ["de", "us"], "new": bool, "visits": (0, 50)}``: see
+        `accrual.core.features`. The policy is then AgeLinTS, unless one is given.
     arm_features : mapping
         The features of arms, declared like `features`: a course's subject and length, for example. New arms
         then start from what similar arms taught. Only for AgePrior.
@@ -102,8 +117,9 @@ class Options(TypedDict, total=False):
         ``{"intro": {"subject": "art", "hours": 3}}``. A feature that is left out is not known.
     streams : mapping
         Streams of pieces beside the reward, which the policy does not learn from: from a name to the settings
-        of a kind of stream, such as ``{"refunds": Guardrail(margin=0.02)}``. A `Guardrail` is a stream of
-        which no arm may have much more than another. Streams cannot be changed later.
+        of a stream, such as ``{"refunds": Guardrail(margin=0.02)}`` or ``{"refunds": {"margin": 0.02}}``. A
+        guardrail is a stream of which no arm may have much more than another. Streams cannot be changed
+        later.
     prior : fit or mapping
         What an old log says about arms: the result of `accrual.fit`, or for each arm its closed decisions,
         each a list of (age in seconds, value). They are stored as the bandit's first decisions, marked as
@@ -112,18 +128,46 @@ class Options(TypedDict, total=False):
         bandit whose window is a time; a bandit that was made with a prior goes on where it was.
     """
 
-    seed: int
-    allow_negative: bool
-    clock: Callable[[], float]
-    skew: float
-    unit: str
-    floor: float
-    shares: Mapping[str, tuple[float, float]]
-    features: Mapping[str, Any]
-    arm_features: Mapping[str, Any]
-    about: Mapping[str, Mapping[str, Any]]
-    streams: Mapping[str, Stream]
-    prior: Fit | ClosedDecisions
+    seed: int | None
+    allow_negative: bool | None
+    unit: str | None
+    features: Mapping[str, Any] | None
+    arm_features: Mapping[str, Any] | None
+    about: Mapping[str, Mapping[str, Any]] | None
+    streams: Mapping[str, Stream | Mapping[str, Any]] | None
+    prior: Fit | ClosedDecisions | None
+
+
+def shows(kind: type[Any], *bases: type[Any]) -> Callable[[_Function], _Function]:
+    """Let `help` and `inspect` show the options that a function takes as ``**options: Unpack[kind]``.
+
+    Type checkers read them from `kind`, a typed dictionary that extends `bases`. So there is one list of
+    options, with one text.
+    """
+
+    def show(function: _Function) -> _Function:
+        signature = inspect.signature(function)
+        own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        options = [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint.__forward_arg__
+            )
+            for name, hint in kind.__annotations__.items()
+        ]
+        function.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+        texts = [inspect.getdoc(one) for one in (function, kind, *bases)]
+        function.__doc__ = "\n\n".join(filter(None, texts))
+        return function
+
+    return show
+
+
+def given_options(options: Mapping[str, Any], kind: type[Any] = Options) -> Given:
+    """Return the options that are set: one that is None counts as not given, as null does over HTTP."""
+    where = "Bandit" if kind is Options else "Bandit.open"
+    own = ("groups", "policy", "store", "name") if kind is Options else ()
+    only(f"option of {where}", options, (*kind.__annotations__, *own))
+    return {name: value for name, value in options.items() if value is not None}
 
 
 class Config(NamedTuple):
@@ -213,20 +257,17 @@ def given_config(
     groups: int | None,
     policy: Policy | str | None,
     name: str,
-    options: Options,
+    options: Given,
 ) -> Config:
     """Check what a user gives for a new bandit, and return it as a configuration."""
-    only("option of Bandit", options, (*Options.__annotations__, "groups", "policy", "store", "name"))
     _check_times(options)
     rounds, length = window_of(window)
     if groups is not None:
         groups = whole("groups", groups, 1)
         if rounds:
             divides("groups", groups, int(length))
-    if isinstance(policy, str):
-        policy = parse(policy)
     if policy is not None:
-        as_policy(policy)
+        policy = as_policy(policy)
     allow_negative = options.get("allow_negative", False)
     if not isinstance(allow_negative, bool):
         raise InputError(f"allow_negative must be True or False, not {allow_negative!r}")
@@ -248,7 +289,7 @@ def given_config(
     return _with_about(config, options)
 
 
-def _check_times(options: Options) -> None:
+def _check_times(options: Given) -> None:
     """Refuse a clock that cannot be called, and a skew that is not a number of seconds."""
     if "clock" in options and not callable(options["clock"]):
         raise InputError(
@@ -263,7 +304,8 @@ def _caps(arms: Sequence[str] | Mapping[str, float]) -> Mapping[str, float]:
     """Check the names of arms; return their caps by name, in order."""
     if isinstance(arms, str | bytes) or not isinstance(arms, Collection) or not len(arms):
         raise InputError(
-            f"arms must be names, such as ['jazz', 'rock'], or names with their caps, not {arms!r}"
+            "arms must be names, such as ['jazz', 'rock'], or names with their caps, such as "
+            f"{{'jazz': 40, 'rock': 40}}, not {arms!r}"
         )
     if isinstance(arms, Set):
         raise InputError("arms must be a list or a mapping, whose order is kept; a set has none")
@@ -276,7 +318,7 @@ def _caps(arms: Sequence[str] | Mapping[str, float]) -> Mapping[str, float]:
     return caps
 
 
-def with_limits(config: Config, options: Options, name: str) -> Config:
+def with_limits(config: Config, options: Given, name: str) -> Config:
     """Return a configuration with the given floor and shares, unless it has others of its own."""
     if "floor" not in options and "shares" not in options:
         return config
@@ -291,11 +333,11 @@ def with_limits(config: Config, options: Options, name: str) -> Config:
     return config._replace(limits=limits)
 
 
-def _with_streams(config: Config, given: Mapping[str, Stream] | None) -> Config:
+def _with_streams(config: Config, given: Mapping[str, Stream | Mapping[str, Any]] | None) -> Config:
     """Return a configuration, whose floor is set, with the streams that a user gives."""
     if not given:
         return config
-    example = "'refunds': Guardrail(margin=0.02)"
+    example = "'refunds': {'margin': 0.02}"
     if not isinstance(given, Mapping) or len(given) > STREAMS_MOST:
         raise InputError(
             f"streams must be names with their settings, at most {STREAMS_MOST}, such as {{{example}}}, "
@@ -303,9 +345,10 @@ def _with_streams(config: Config, given: Mapping[str, Stream] | None) -> Config:
         )
     floored = config.limits.shares(np.ones(len(config.arms), np.bool_)).least.min() > 0.0
     streams = []
-    for name, stream in given.items():
+    for name, settings in given.items():
         if name_of("a stream", name) == REWARD:
             raise InputError(f"every bandit has a stream {REWARD!r}; give this one another name")
+        stream = _stream_of(settings) if isinstance(settings, Mapping) else settings
         if not isinstance(stream, Stream):
             raise InputError(
                 f"streams must be names with their settings, such as {example}, not {name!r}: {stream!r}"
@@ -320,7 +363,7 @@ def _with_streams(config: Config, given: Mapping[str, Stream] | None) -> Config:
     return config._replace(streams=tuple(streams))
 
 
-def _with_about(config: Config, options: Options) -> Config:
+def _with_about(config: Config, options: Given) -> Config:
     """Return a configuration with the features of arms that a user gives."""
     policy = config.policy
     if isinstance(policy, AgePrior) and policy.about:
@@ -342,6 +385,7 @@ def read_config(written: Mapping[str, Any], policy: Policy | None, name: str) ->
             raise InputError(
                 f"the bandit {name!r} has a policy of its own; pass it: policy={written['policy']}"
             )
+        policy = as_policy(policy)
     else:
         policy = parse(written["policy"])
     return Config(
@@ -354,17 +398,27 @@ def read_config(written: Mapping[str, Any], policy: Policy | None, name: str) ->
         allow_negative=written["allow_negative"],
         unit=written.get("unit", ""),
         limits=limits_written(written),
-        features=Features.read(written["features"]) if "features" in written else None,
+        features=Features(written["features"]) if "features" in written else None,
         streams=tuple(_stream_read(**stream) for stream in written.get("streams", ())),
         imported=written.get("imported", 0),
         old_arms=written.get("old_arms", False),
-        arm_features=Features.read(written["arm_features"]) if "arm_features" in written else None,
+        arm_features=Features(written["arm_features"]) if "arm_features" in written else None,
     )
 
 
-def _stream_read(name: str, kind: str, **settings: Any) -> tuple[str, Stream]:
+def _stream_of(written: Mapping[str, Any]) -> Stream:
+    """Return a stream whose settings are given as a mapping: by a user, or by a stored configuration."""
+    settings = dict(written)
+    kind = settings.pop("kind", Guardrail.kind)
+    only("kind of stream", (kind,), STREAM_KINDS)
+    fields = [field.name for field in dataclasses.fields(STREAM_KINDS[kind])]
+    only(f"setting of a {kind}", settings, ("kind", *fields))
+    return STREAM_KINDS[kind](**settings)
+
+
+def _stream_read(name: str, **written: Any) -> tuple[str, Stream]:
     """Return a stream of a stored configuration."""
-    return name, STREAM_KINDS[kind](**settings)
+    return name, _stream_of(written)
 
 
 def limits_written(written: Mapping[str, Any]) -> Limits:
@@ -384,7 +438,7 @@ def arm_read(written: Sequence[Any]) -> AddArm:
     return AddArm(name, cap, window, *map(bytes.fromhex, about))
 
 
-def stored_config(store: Store, row: BanditRow, given: Config, options: Options) -> Config:
+def stored_config(store: Store, row: BanditRow, given: Config, options: Given) -> Config:
     """Return the configuration of a bandit in the store; raise an error if it differs from the given one."""
     name = row.name
     refuse_archived(row)
@@ -457,7 +511,7 @@ def _short(key: str, written: Mapping[str, Any]) -> str:
 def _arm_text(arm: Sequence[Any], written: Mapping[str, Any]) -> str:
     """Return an arm of a stored configuration as text for people."""
     name, cap, _, *about = arm
-    known = [f"{Features.read(written['arm_features']).read_back_bytes(bytes.fromhex(one))}" for one in about]
+    known = [f"{Features(written['arm_features']).read_back_bytes(bytes.fromhex(one))}" for one in about]
     return f"{name} ({', '.join([f'cap {cap:.15g}', *known])})"
 
 
@@ -497,17 +551,15 @@ def window_text(rounds: bool, length: float) -> str:
 
 
 def name_of(what: str, name: Any) -> str:
-    """Return a name; raise an error if there is a database that would not take it."""
-    if isinstance(name, str) and 0 < len(name) <= NAME_MOST and "\0" not in name:
-        if name.isascii():  # other text may hold a lone surrogate, which no database takes
-            return name
-        try:
-            name.encode()
-            return name
-        except UnicodeEncodeError:
-            pass
+    """Return a name; refuse one that a person cannot read in a log, or that no database takes."""
+    odd = {"Cc", "Cs"}  # control characters, and halves of characters (lone surrogates)
+    if isinstance(name, str) and 0 < len(name) <= NAME_MOST and odd.isdisjoint(map(category, name)):
+        return name
     shown = repr(name) if not isinstance(name, str) or len(name) < 40 else f"{len(name)} characters"
-    raise InputError(f"the name of {what} must be text of 1 to {NAME_MOST} characters, not {shown}")
+    raise InputError(
+        f"the name of {what} must be text of 1 to {NAME_MOST} characters, none of them a control character, "
+        f"not {shown}"
+    )
 
 
 def unit_of(unit: Any) -> str:

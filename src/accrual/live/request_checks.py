@@ -7,8 +7,10 @@ import operator
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import datetime, timedelta
 from typing import Any
 
+from accrual.core.durations import parse_duration
 from accrual.core.errors import InputError, unknown, whole
 from accrual.live.commit import BanditRequest, Decide
 from accrual.live.config import NAME_MOST, Config, cap_of, name_of
@@ -18,6 +20,8 @@ from accrual.live.log_follower import LogFollower
 from accrual.live.watch import REWARD
 from accrual.store.base import AddArm, CloseDecision, NewPiece, RetireArm, Status
 
+Age = float | str | timedelta  # rounds or seconds, or a length of time such as "1d"
+Time = float | str | datetime  # a round, seconds since 1970, or a time with its zone
 ARMS_MOST = 1_000  # that a bandit can have by adding arms; with more, a state takes seconds
 DECISIONS_MOST = 100_000  # in one call
 TIME_MOST = 1e12  # an age or a time; in seconds some 31,700 years
@@ -97,8 +101,8 @@ class RequestChecks:
         self,
         decision: int,
         value: float,
-        age: float | None = None,
-        at: float | None = None,
+        age: Age | None = None,
+        at: Time | None = None,
         key: str | None = None,
         stream: int | None = None,
     ) -> NewPiece:
@@ -112,9 +116,15 @@ class RequestChecks:
         if age is not None:
             if at is not None:
                 raise InputError("say when a piece came by age= or by at=, not both")
+            if isinstance(age, str | timedelta):
+                self._check_counts_time("age", age)
+                age = parse_duration(age, "a piece's age", least=0.0)
             check_age(age)
             age = float(age)
         elif at is not None:
+            if isinstance(at, str | datetime):
+                self._check_counts_time("time", at)
+                at = seconds_since_1970(at)
             if not is_finite(at):
                 raise InputError(f"a piece's time must be a finite number, not {at!r}")
             if not 0 <= at <= TIME_MOST:
@@ -124,6 +134,10 @@ class RequestChecks:
             check_key(key)
         number = decision_number(decision)
         return NewPiece(number, float(value), age, at, key, stream)
+
+    def _check_counts_time(self, what: str, given: Any) -> None:
+        if self._config.rounds:
+            raise InputError(f"the bandit counts rounds: a piece's {what} must be a number, not {given!r}")
 
     def stream(self, name: str | None) -> int | None:
         """Return the number of a stream; None for the reward, which may be named or left out."""
@@ -163,6 +177,29 @@ def check_value(value: Any, largest: float, allow_negative: bool) -> None:
         raise InputError(
             f"a piece must not be negative, as {value!r} is, unless the bandit has allow_negative=True"
         )
+
+
+def seconds_since_1970(time: str | datetime) -> float:
+    """Read a time that is not a number.
+
+    Examples
+    --------
+    >>> seconds_since_1970("2026-11-18T12:30:00Z")
+    1795005000.0
+    >>> seconds_since_1970("2026-11-18 12:30")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    accrual.core.errors.InputError: a piece's time must have its zone, such as 2026-11-18T12:30:00Z, not ...
+    """
+    try:
+        moment = datetime.fromisoformat(time) if isinstance(time, str) else time
+        zoned = moment.utcoffset() is not None
+    except ValueError:
+        zoned = False
+    if not zoned:
+        raise InputError(
+            f"a piece's time must have its zone, such as 2026-11-18T12:30:00Z, not {str(time)!r}"
+        )
+    return moment.timestamp()
 
 
 def check_age(age: Any) -> None:

@@ -204,30 +204,6 @@ def lost_index(label: str, arm: int, round_: int) -> InputError:
     )
 
 
-def as_policy(given: Any) -> Policy:
-    """Return `given` if it is a policy, or raise an `InputError` that says how to write one.
-
-    Examples
-    --------
-    >>> import accrual as ac
-    >>> as_policy(ac.TPUCBFR)
-    Traceback (most recent call last):
-        ...
-    accrual.core.errors.InputError: TPUCBFR is the class of a policy; make a policy of it: TPUCBFR(alpha=...)
-    """
-    if isinstance(given, Policy):
-        _check_functions(given)
-        return given
-    if isinstance(given, type) and issubclass(given, Policy):
-        takes = inspect.signature(given).parameters.values()
-        needs = ", ".join(f"{one.name}=..." for one in takes if one.default is one.empty)
-        name = given.__name__
-        raise InputError(f"{name} is the class of a policy; make a policy of it: {name}({needs})")
-    if isinstance(given, str) and given.isidentifier():
-        raise InputError(f"{given!r} is text, not a policy; write it as a policy: ac.{given}()")
-    raise InputError(f"{given!r} is not a policy; use for example ac.UCB1()")
-
-
 # What each function takes, in order; those of a policy that chooses by contexts take a context too.
 _MOMENT, _ARM = ("params", "stats", "moment"), ("params", "stats", "arm")
 _TAKES = {
@@ -241,7 +217,7 @@ _TAKES = {
 }
 
 
-def _check_functions(policy: Policy) -> None:
+def check_functions(policy: Policy) -> None:
     """Raise an `InputError` for what numba would answer with a page of its own words."""
     if policy.feedback not in get_args(Feedback):
         raise unknown(f"feedback of {policy.label}", policy.feedback, get_args(Feedback))

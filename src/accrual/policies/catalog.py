@@ -11,7 +11,7 @@ import numpy as np
 
 from accrual import policies
 from accrual.core.errors import InputError, unknown
-from accrual.policies.base import Policy
+from accrual.policies.base import Policy, check_functions
 from accrual.problems.spreads import Spread, as_spread
 
 _BY_NAME: dict[str, type[Policy]] = {
@@ -80,6 +80,32 @@ def parse(text: str) -> Policy:
         if isinstance(error, InputError):
             raise
     raise InputError(f"cannot read the policy {text!r}; write for example 'TPUCBFRG(alpha=50, spread=begin)'")
+
+
+def as_policy(given: Any) -> Policy:
+    """Return a policy that is given as a policy or as text; refuse what cannot be played.
+
+    Examples
+    --------
+    >>> import accrual as ac
+    >>> as_policy("TPUCBFR(50)") == as_policy(ac.TPUCBFR(alpha=50))
+    True
+    >>> as_policy(ac.TPUCBFR)
+    Traceback (most recent call last):
+        ...
+    accrual.core.errors.InputError: TPUCBFR is the class of a policy; make a policy of it: TPUCBFR(alpha=...)
+    """
+    if isinstance(given, str):
+        return parse(given)
+    if isinstance(given, Policy):
+        check_functions(given)
+        return given
+    if isinstance(given, type) and issubclass(given, Policy):
+        takes = inspect.signature(given).parameters.values()
+        needs = ", ".join(f"{one.name}=..." for one in takes if one.default is one.empty)
+        name = given.__name__
+        raise InputError(f"{name} is the class of a policy; make a policy of it: {name}({needs})")
+    raise InputError(f"{given!r} is not a policy; write for example 'AgePrior' or ac.AgePrior()")
 
 
 def _settings(name: str) -> list[str]:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 from accrual.core.errors import InputError, unknown
 from accrual.core.features import Features
@@ -21,7 +21,7 @@ from accrual.live.archive import archive, delete, erase_due, restore
 from accrual.live.bandit import Bandit, staleness_of
 from accrual.live.clock import SteadyClock
 from accrual.live.commit import BanditRequest, Call, Decide
-from accrual.live.config import Options, given_config, limits_written, stored_config
+from accrual.live.config import OpenOptions, given_config, given_options, limits_written, stored_config
 from accrual.live.context_worth import ContextWorth
 from accrual.live.state import BanditState
 from accrual.live.watch import GUARDRAIL_OUTCOMES, VERDICT_OUTCOMES, Verdict
@@ -43,6 +43,7 @@ from accrual.store.base import (
 from accrual.store.events import DecisionRow, Events, Kind
 
 _T = TypeVar("_T")
+Arms = Sequence[str] | Mapping[str, float]  # names, or names with their caps
 _PROBE = 2.0  # seconds between two tests of whether the store can be written
 _REFOLDS = 16  # requests that may wait for a part of the log to be folded again
 _FRESH = 0.5  # a computed answer is used again for this many seconds,
@@ -170,7 +171,7 @@ class ServedBandit:
     def about(self, arm: int) -> dict[str, Any] | None:
         """Return an arm's features, as last read; None for a bandit without `arm_features`."""
         stored = self._about[arm]
-        return None if stored is None else Features.read(self.config["arm_features"]).read_back_bytes(stored)
+        return None if stored is None else Features(self.config["arm_features"]).read_back_bytes(stored)
 
     def arm_number(self, name: str) -> int:
         """Return the number of the arm of this name, or refuse."""
@@ -275,7 +276,7 @@ class BanditPool:
         self._refolds = ThreadPoolExecutor(1, "refold")  # of its own, so that other requests do not wait
         self._refolding = 0
         self._clock = SteadyClock(store.clock)
-        self._options: dict[str, Options] = {}  # the clock of a bandit made with its own: no store keeps it
+        self._options: dict[str, OpenOptions] = {}  # of bandits with a clock of their own
         self._stored = -math.inf  # when the store was last seen to take a write, by the monotonic clock
         self.failures: dict[str, str] = {}  # bandits that could not be opened, and why
 
@@ -297,7 +298,7 @@ class BanditPool:
         if ARCHIVED in row.config:
             raise Refusal("archived", f"the bandit {name!r} is archived; restore it to use it again")
         try:
-            options = self._options.get(name, Options())
+            options = self._options.get(name, OpenOptions())
             self._add(row, await self.read(lambda: Bandit.open(self._store, name, **options)))
         except StoreError as error:
             if not isinstance(error, StoreDamaged):
@@ -359,9 +360,10 @@ class BanditPool:
         commits = CommitThreads(self._commits, self.queue_limit, self._metrics)
         self._open[row.name] = ServedBandit(row, bandit, self._store, commits)
 
-    async def create(self, name: str, arms: Mapping[str, float], window: int | str,
+    async def create(self, name: str, arms: Arms, window: int | str,
                      settings: Mapping[str, Any]) -> tuple[ServedBandit, bool]:  # fmt: skip
         """Create a bandit; return it, and whether it is new. An older bandit of this name must be equal."""
+        settings = given_options(settings)
         async with self._opening:
             exists = await self.read(lambda: self._store.find(name)) is not None
             try:
@@ -370,7 +372,7 @@ class BanditPool:
                     await self.read(lambda: _try_out(Bandit(arms, window, name=name, **plain)))
                     await self.read(lambda: _created(self._store, name, arms, window, settings))
                     if "clock" in settings:
-                        self._options[name] = Options(clock=settings["clock"])
+                        self._options[name] = OpenOptions(clock=settings["clock"])
                 else:
                     await self.read(lambda: _check_same(self._store, name, arms, window, settings))
             except InputError as error:
@@ -517,25 +519,22 @@ class BanditPool:
         self._refolds.shutdown()
 
 
-def _check_same(
-    store: Store, name: str, arms: Mapping[str, float], window: int | str, settings: Mapping[str, Any]
-) -> None:
+def _check_same(store: Store, name: str, arms: Arms, window: int | str, settings: Mapping[str, Any]) -> None:
     """Raise an `InputError` if the bandit in the store has other settings. Nothing is folded."""
     row = store.find(name)
     if row is None:
         raise InputError(f"the bandit {name!r} has just been erased")
     options = {key: value for key, value in settings.items() if key not in ("groups", "policy")}
-    given = given_config(
-        arms, window, settings.get("groups"), settings.get("policy"), name, cast(Options, options)
-    )
-    stored_config(store, row, given, cast(Options, options))
+    try:
+        given = given_config(arms, window, settings.get("groups"), settings.get("policy"), name, options)
+    except InputError as error:  # there is no such bandit, so it does not conflict with the stored one
+        raise Refusal("invalid", str(error)) from None
+    stored_config(store, row, given, options)
     if given.limits != limits_written(row.config):
         raise InputError(f"the bandit {name!r} was made with another floor, or with other shares")
 
 
-def _created(
-    store: Store, name: str, arms: Mapping[str, float], window: int | str, settings: Mapping[str, Any]
-) -> None:
+def _created(store: Store, name: str, arms: Arms, window: int | str, settings: Mapping[str, Any]) -> None:
     """Make a bandit in the store. If another worker has just made it, compare the two."""
     Bandit(arms, window, store=store, name=name, **settings).close()
     _check_same(store, name, arms, window, settings)

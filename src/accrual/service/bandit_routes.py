@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -11,13 +10,11 @@ import numpy as np
 from msgspec import Raw, convert, structs
 
 from accrual.core.errors import InputError
-from accrual.core.features import Features
 from accrual.live.bandit import Bandit
-from accrual.live.config import window_of
 from accrual.live.context_worth import ContextWorth
 from accrual.live.explain import Explanation
 from accrual.live.state import BanditState
-from accrual.live.watch import NO_STREAM, STREAM_KINDS, Stream
+from accrual.live.watch import NO_STREAM
 from accrual.service.bandit_pool import BanditPool, ServedBandit
 from accrual.service.messages import (
     BanditIn,
@@ -42,7 +39,6 @@ from accrual.service.operations import Call, Operation, decision_id
 from accrual.service.refusals import Refusal
 from accrual.store.base import (
     ARCHIVED,
-    AddArm,
     Answer,
     BanditRow,
     CloseDecision,
@@ -104,15 +100,9 @@ class BanditRoutes:
 
     async def create(self, call: Call) -> tuple[int, BanditInfoOut]:
         """Make a bandit. The same request sent again is no error. Another bandit of this name is."""
-        given: BanditIn = call.body
-        settings = {"groups": given.groups, "policy": given.policy, "seed": given.seed,
-                    "allow_negative": given.allow_negative, "unit": given.unit,
-                    "floor": given.floor, "shares": given.shares, "features": _kinds(given.features),
-                    "arm_features": _kinds(given.arm_features, "arm_features: "), "about": _about(given),
-                    "streams": _streams(given), "prior": given.prior}  # fmt: skip
-        chosen = {name: value for name, value in settings.items() if value is not None}
-        arms = {arm.name: arm.cap for arm in given.arms}
-        served, new = await self._bandits.create(given.name, arms, given.window, chosen)
+        settings = msgspec.to_builtins(call.body)
+        name, arms, window = (settings.pop(one) for one in ("name", "arms", "window"))
+        served, new = await self._bandits.create(name, arms, window, settings)
         return 201 if new else 200, _bandit(served.row)
 
     async def list(self, call: Call) -> BanditsOut:
@@ -167,10 +157,9 @@ class BanditRoutes:
 
     async def add_arm(self, call: Call) -> DoneOut:
         """Add an arm. The same request sent again is no error."""
-        served, given = await self._find(call), call.body
-        bandit, window = served.bandit, _window(served, given.window)
-        arm = AddArm(given.name, given.cap, window, bandit.about(given.about))
-        (answer,) = await self._bandits.read(lambda: bandit.submit((arm,)))
+        served = await self._find(call)
+        arm = served.bandit.arm(*structs.astuple(call.body))
+        (answer,) = await self._bandits.read(lambda: served.bandit.submit((arm,)))
         if answer.status is Status.CONFLICT:
             raise Refusal("conflict", "an arm of this name has another cap, another window or other features")
         await self._bandits.read(served.learn_arms)
@@ -209,35 +198,6 @@ class BanditRoutes:
 
 def _done(answer: Answer) -> DoneOut:
     return DoneOut(status="stored" if answer.status is Status.STORED else "again")
-
-
-def _window(served: ServedBandit, given: int | str | None) -> float:
-    if given is None:
-        return float(served.config["window"])
-    rounds, length = window_of(given)
-    if rounds != served.config["rounds"]:
-        unit = "rounds" if served.config["rounds"] else "time, such as 12h"
-        raise Refusal("invalid", f"this bandit's windows count {unit}")
-    return length
-
-
-def _kinds(declared: Mapping[str, Any] | None, where: str = "") -> dict[str, Any] | None:
-    try:
-        return None if declared is None else Features.read(declared).kinds
-    except InputError as error:
-        raise Refusal("invalid", f"{where}{error}") from None
-
-
-def _about(given: BanditIn) -> dict[str, dict[str, Any]] | None:
-    return {arm.name: arm.about for arm in given.arms if arm.about is not None} or None
-
-
-def _streams(given: BanditIn) -> dict[str, Stream] | None:
-    streams = {
-        name: STREAM_KINDS[str(stream.__struct_config__.tag)](**structs.asdict(stream))
-        for name, stream in given.streams.items()
-    }
-    return streams or None
 
 
 def _bandit(row: BanditRow) -> BanditInfoOut:

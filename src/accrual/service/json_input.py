@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,6 +13,7 @@ import msgspec
 from msgspec import inspect
 
 from accrual.core.errors import InputError, only, unknown
+from accrual.service.messages import OTHER_WORDS
 from accrual.service.refusals import Refusal
 
 _KINDS = {
@@ -124,18 +126,17 @@ def _in_words(error: msgspec.ValidationError, kind: Any) -> str:
     if wrong := re.fullmatch(r"Expected `([^`]+)`, got `(\w+)`", text):
         right = f"{_kinds(wrong[1])}{_described(wrong[1], kind, path)}"
         which = " with a fraction or beyond 64 bits" if _FRACTION.match(text) else ""
-        return f"{place or 'the body'} must be {right}, not {_kinds(wrong[2])}{which}"
+        return f"{place or 'the body'} must be {right}, not {_kinds(wrong[2])}{which}{_examples(kind, path)}"
     if wrong := re.fullmatch(r"Expected `([^`]+)` (of length )?([<>]=?) (\S+)", text):
         length = " with a length" if wrong[2] else ""
         most = float(wrong[4])
         bound = f"{most:,.0f}" if most.is_integer() and abs(most) < 1e16 else f"{most:g}"
         return f"{place or 'the body'} must be {_kinds(wrong[1])}{length} of {_BOUND[wrong[3]]} {bound}"
-    if wrong := re.fullmatch(r"Expected `str` matching regex '(.*)'", text):
-        return f"{place or 'the body'} must match {wrong[1]}"
     if wrong := re.fullmatch(r"Invalid enum value (.*)", text, re.DOTALL):
         return f"{place or 'the body'} must be {_choices_at(kind, path)}, not {wrong[1][:100]}"
     if wrong := re.fullmatch(r"Object contains unknown field `(.*)`", text, re.DOTALL):
-        text = str(unknown("field", wrong[1][:100], _fields_at(kind, path)))
+        field = wrong[1][:100]
+        text = str(unknown("field", field, _fields_at(kind, path), OTHER_WORDS.get(field)))
     elif wrong := re.fullmatch(r"Object missing required field `(.*)`", text):
         text = f"the field {wrong[1]!r} is missing"
     else:
@@ -150,6 +151,27 @@ def _described(expected: str, kind: Any, path: str) -> str:
     if expected == "array" and (fields := _fields_at(kind, f"{path}[]")):
         return f" of objects with {', '.join(fields)}"
     return ""
+
+
+def _examples(kind: Any, path: str) -> str:
+    """Show how the field at `path`, or the field that holds it, may be written, if its description says."""
+    while step := re.fullmatch(r"(.*?)\.(\w+)((?:\[[^\]]*\])*)", path):
+        structs = [one for one in _types_at(kind, step[1]) if isinstance(one, inspect.StructType)]
+        fields = [field for one in structs for field in one.fields if field.encode_name == step[2]]
+        for found in (_metadata(field.type) for field in fields):
+            if "examples" in found:
+                texts = [json.dumps(one) for one in found["examples"]]
+                return f"; for example {' or '.join(texts)}"
+        path = step[1]
+    return ""
+
+
+def _metadata(found: inspect.Type) -> dict[str, Any]:
+    """Return what is said about a type, or about a member of a union, beside the type itself."""
+    if isinstance(found, inspect.Metadata):
+        return (found.extra_json_schema or {}) or _metadata(found.type)
+    parts = found.types if isinstance(found, inspect.UnionType) else ()
+    return next((said for part in parts if (said := _metadata(part))), {})
 
 
 def _kinds(names: str) -> str:

@@ -6,20 +6,29 @@
 
 from __future__ import annotations
 
-import unicodedata
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from accrual.core.durations import DURATION
 from accrual.core.features import FEATURES_MOST, FeatureValue
+from accrual.core.random import SEED_MOST
+from accrual.core.version import VERSION
+from accrual.live.config import CAP_LEAST, CAP_MOST, NAME_MOST, UNIT_MOST
 from accrual.live.watch import STREAMS_MOST
 
 BANDIT = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
-NAME_MOST = 200
-ARMS_MOST = 1_000
-BATCH_MOST = 1_000  # decisions or pieces in one request
 WHOLE_MOST = 2**53  # JSON can write every whole number up to this one
-_DURATION = r"^[1-9][0-9]{0,4}[smhdwy]$"
+# Limits of the service alone: what one request may cost it.
+ARMS_MOST = 1_000
+BATCH_MOST = 1_000  # decisions or pieces
+ROUNDS_MOST = 100_000
+GROUPS_MOST = 10_000
+POLICY_MOST = 10_000  # characters
+_DURATION = f"^{DURATION}$"
+OTHER_WORDS = {"reward": "value", "id": "decision", "timestamp": "at"}
+"""Words that other programs use for a field, and its name here."""
 
 
 def says(description: str) -> Meta:
@@ -27,9 +36,12 @@ def says(description: str) -> Meta:
     return Meta(description=description)
 
 
-def _check_name(name: str, what: str = "an arm") -> None:
-    if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name):
-        raise ValueError(f"the name of {what} must not contain control characters")
+def described(description: str, *examples: Any, **schema: Any) -> Meta:
+    """Return the annotation of a field that `live` checks, for HTTP and Python alike.
+
+    The description of the API has what is said here; nothing is checked twice. Errors show the examples.
+    """
+    return Meta(description=description, examples=list(examples) or None, extra_json_schema=schema or None)
 
 
 class NoQuery(Struct):
@@ -51,19 +63,19 @@ class DoneOut(Struct):
 FeatureIn = Literal["bool"] | list[str | float]
 FeaturesIn = Annotated[
     dict[str, FeatureIn],
-    Meta(
-        max_length=FEATURES_MOST,
-        description="The features of a context, by name. Each is a list of levels, a range of two numbers, "
-        'or "bool".',
+    described(
+        'The features of a context, by name. Each is a list of levels, a range of two numbers, or "bool".',
+        {"country": ["de", "us"], "new": "bool", "visits": [0, 50]},
+        maxProperties=FEATURES_MOST,
     ),
 ]
 ArmFeaturesIn = Annotated[
     dict[str, FeatureIn],
-    Meta(
-        max_length=FEATURES_MOST,
-        description="The features of an arm, declared like `features`: the subject and the length of a "
-        "course, for example. A new arm then starts from what similar arms taught. Only the policy AgePrior "
-        "takes them.",
+    described(
+        "The features of an arm, declared like `features`: the subject and the length of a course, for "
+        "example. A new arm then starts from what similar arms taught. Only the policy AgePrior takes them.",
+        {"subject": ["art", "maths"], "hours": [0, 60]},
+        maxProperties=FEATURES_MOST,
     ),
 ]
 ContextIn = dict[str, FeatureValue]
@@ -79,53 +91,47 @@ AboutIn = Annotated[
 # Bandits.
 
 BanditName = Annotated[
-    str, Meta(pattern=BANDIT, description="Letters, digits, dots and dashes; it is part of addresses.")
+    str, described("Letters, digits, dots and dashes; it is part of addresses.", "plays", pattern=BANDIT)
 ]
-ArmName = Annotated[
+Name = Annotated[
     str,
-    Meta(
-        min_length=1,
-        max_length=NAME_MOST,
-        description="Any text without control characters.",
-        extra_json_schema={"pattern": r"^[^\x00-\x1f\x7f-\x9f]+$"},
+    described(
+        "Any text without control characters.",
+        minLength=1,
+        maxLength=NAME_MOST,
+        pattern=r"^[^\x00-\x1f\x7f-\x9f]+$",
     ),
 ]
 Cap = Annotated[
     float,
-    Meta(
-        ge=1e-12,
-        le=1e12,
-        description="The most that one decision of the arm can pay in all, in the unit of its pieces. The "
-        "default, 1, is right only if no decision pays more than 1. A decision that pays more than the cap "
-        "is counted and answered with a warning, and the policy then chooses badly.",
+    described(
+        "The most that one decision of the arm can pay in all, in the unit of its pieces. The default, 1, is "
+        "right only if no decision pays more than 1. A decision that pays more than the cap is counted and "
+        "answered with a warning, and the policy then chooses badly.",
+        minimum=CAP_LEAST,
+        maximum=CAP_MOST,
     ),
 ]
-Window = (
-    Annotated[int, Meta(ge=1, le=100_000, description="Rounds: the clock counts decisions.")]
-    | Annotated[str, Meta(pattern=_DURATION, description="A time: 90s, 12h, 60d.")]
+Arms = (
+    Annotated[list[Name], Meta(max_length=ARMS_MOST, extra_json_schema={"minItems": 1})]
+    | Annotated[dict[Name, Cap], Meta(max_length=ARMS_MOST, extra_json_schema={"minProperties": 1})]
 )
-
-
-class ArmIn(Struct, forbid_unknown_fields=True):
-    """An arm of a new bandit."""
-
-    name: ArmName
-    cap: Cap = 1.0
-    about: AboutIn | None = None
-
-    def __post_init__(self) -> None:
-        _check_name(self.name)
+Window = (
+    Annotated[int, Meta(ge=1, le=ROUNDS_MOST, description="Rounds: the clock counts decisions.")]
+    | Annotated[str, described("A time: 90s, 12h, 60d.", pattern=_DURATION)]
+)
 
 
 class GuardrailIn(Struct, forbid_unknown_fields=True, tag_field="kind", tag="guardrail"):
     """A stream of pieces where less is better, such as refunds. It needs a floor."""
 
     cap: Annotated[
-        float, Meta(ge=1e-12, le=1e12, description="The greatest total of the stream for one decision.")
+        float,
+        described("The greatest total of the stream for one decision.", minimum=CAP_LEAST, maximum=CAP_MOST),
     ] = 1.0
     margin: Annotated[
         float,
-        Meta(ge=0, description="How much more per decision an arm may have than another arm; below the cap."),
+        described("How much more per decision an arm may have than another arm; below the cap.", minimum=0),
     ] = 0.0
     action: Annotated[
         Literal["flag", "retire"],
@@ -135,34 +141,43 @@ class GuardrailIn(Struct, forbid_unknown_fields=True, tag_field="kind", tag="gua
 
 StreamIn = GuardrailIn  # the kinds of streams beside the reward, with their names in `STREAM_KINDS`
 StreamsIn = Annotated[
-    dict[Annotated[str, Meta(min_length=1, max_length=NAME_MOST)], StreamIn],
-    Meta(
-        max_length=STREAMS_MOST,
-        description="Streams of pieces beside the reward, by name. The policy does not learn from them.",
+    dict[Name, StreamIn],
+    described(
+        "Streams of pieces beside the reward, by name. The policy does not learn from them.",
+        {"refunds": {"kind": "guardrail", "margin": 0.02}},
+        maxProperties=STREAMS_MOST,
     ),
 ]
 PriorIn = Annotated[
     dict[str, list[list[tuple[float, float]]]],
-    says(
+    described(
         "Closed decisions of an old log, by arm. Each decision is a list of (age in seconds, "
         "value). They become the bandit's first decisions, marked as imported. If there are more than "
-        "20,000, an even sample of 20,000 is taken."
+        "20,000, an even sample of 20,000 is taken.",
+        {"jazz": [[[3600, 0.2]], []]},
     ),
 ]
 
 
 class BanditIn(Struct, forbid_unknown_fields=True):
-    """A new bandit."""
+    """A new bandit. The fields are the arguments of `accrual.Bandit`."""
 
     name: BanditName
-    arms: Annotated[list[ArmIn], Meta(min_length=1, max_length=ARMS_MOST)]
-    window: Annotated[Window, says("The greatest age at which a piece may arrive.")]
+    arms: Annotated[
+        Arms,
+        described(
+            "The names of the arms, or their names with their caps.",
+            ["jazz", "rock"],
+            {"jazz": 40, "rock": 40},
+        ),
+    ]
+    window: Annotated[Window, described("The greatest age at which a piece may arrive.", "60d", 80)]
     groups: (
         Annotated[
             int,
             Meta(
                 ge=1,
-                le=10_000,
+                le=GROUPS_MOST,
                 description="How many equal parts the window has. A window in rounds must be a multiple.",
             ),
         ]
@@ -172,10 +187,9 @@ class BanditIn(Struct, forbid_unknown_fields=True):
         Annotated[
             str,
             Meta(
-                min_length=1,
-                max_length=500,
-                description="For example TPUCBFRG(alpha=50, spread=begin). The default is AgePrior, and "
-                "AgeLinTS for a bandit with features.",
+                max_length=POLICY_MOST,
+                description="The default is AgePrior, and AgeLinTS for a bandit with features.",
+                examples=["AgePrior", "TPUCBFRG(alpha=50, spread=begin)"],
             ),
         ]
         | None
@@ -183,11 +197,10 @@ class BanditIn(Struct, forbid_unknown_fields=True):
     seed: (
         Annotated[
             int,
-            Meta(
-                ge=0,
-                le=2**31 - 1,
-                description="The seed of policies that choose at random. By default it is drawn once and "
-                "kept.",
+            described(
+                "The seed of policies that choose at random. By default it is drawn once and kept.",
+                minimum=0,
+                maximum=SEED_MOST,
             ),
         ]
         | None
@@ -195,36 +208,42 @@ class BanditIn(Struct, forbid_unknown_fields=True):
     allow_negative: Annotated[bool, says("Whether pieces may be negative, as refunds are.")] = False
     unit: Annotated[
         str,
-        Meta(
-            max_length=40,
-            description="What one unit of reward is, for people: lectures, or €. Empty for none.",
+        described(
+            "What one unit of reward is, for people: lectures, or €. Empty for none.", maxLength=UNIT_MOST
         ),
     ] = ""
     floor: Annotated[
         float,
-        Meta(
-            ge=0,
-            le=1,
-            description="The share of decisions whose arm is drawn at random, such as 0.05. With a floor, "
+        described(
+            "The share of decisions whose arm is drawn at random, such as 0.05. With a floor, "
             "propensities are known and verdicts can be given. With 0, they cannot.",
+            minimum=0,
+            maximum=1,
         ),
     ] = 0.0
     shares: Annotated[
         dict[str, tuple[float, float]],
-        says("By arm, the least and the greatest share of decisions that the arm gets."),
+        described(
+            "By arm, the least and the greatest share of decisions that the arm gets.", {"jazz": [0.1, 0.6]}
+        ),
     ] = {}
     features: FeaturesIn | None = None
     arm_features: ArmFeaturesIn | None = None
+    about: (
+        Annotated[
+            dict[str, AboutIn], described("By arm, its features.", {"intro": {"subject": "art", "hours": 3}})
+        ]
+        | None
+    ) = None
     streams: StreamsIn = {}
     prior: PriorIn | None = None
 
     def __post_init__(self) -> None:
-        if self.name.endswith("\n"):  # the $ of the pattern lets it pass
-            raise ValueError("the name of a bandit must not end in a newline")
-        if len({arm.name for arm in self.arms}) < len(self.arms):
-            raise ValueError("arms must have different names")
-        for name in self.streams:
-            _check_name(name, "a stream")
+        if not re.fullmatch(BANDIT, self.name):  # it is part of addresses, so this is a rule of HTTP alone
+            raise ValueError(
+                "the name of a bandit must be up to 100 letters, digits, dots and dashes, such as 'plays', "
+                f"not {self.name[:100]!r}"
+            )
 
 
 class BanditInfoOut(Struct):
@@ -290,37 +309,45 @@ class DeleteQuery(Struct):
 class NewArmIn(Struct, forbid_unknown_fields=True):
     """An arm to add."""
 
-    name: ArmName
+    name: Name
     cap: Cap = 1.0
     window: (
-        Annotated[Window, says("The arm's own window, if it is shorter than the bandit's; in the same unit.")]
+        Annotated[
+            Window,
+            described(
+                "The arm's own window, if it is shorter than the bandit's; in the same unit.", "12h", 40
+            ),
+        ]
         | None
     ) = None
     about: AboutIn | None = None
-
-    def __post_init__(self) -> None:
-        _check_name(self.name)
 
 
 class RetireIn(Struct, forbid_unknown_fields=True):
     """An arm to retire."""
 
-    name: ArmName
+    name: Name
 
 
 # Decisions.
 
-# What `live` checks is described here and not checked again.
 KeyText = Annotated[
     str,
-    Meta(
-        description="Printable text. A request that is sent again with the same key is stored once.",
-        extra_json_schema={"minLength": 1, "maxLength": NAME_MOST, "pattern": "^[ -~]+$"},
+    described(
+        "Printable text. A request that is sent again with the same key is stored once.",
+        minLength=1,
+        maxLength=NAME_MOST,
+        pattern="^[ -~]+$",
     ),
 ]
-Age = Annotated[
-    float, Meta(description="Rounds, or seconds, since the decision.", extra_json_schema={"minimum": 0})
-]
+Age = (
+    Annotated[float, Meta(extra_json_schema={"minimum": 0})]
+    | Annotated[str, Meta(extra_json_schema={"pattern": _DURATION})]
+)
+Time = (
+    Annotated[float, Meta(extra_json_schema={"minimum": 0})]
+    | Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+)
 Propensity = Annotated[
     float | None, says("The probability with which the arm was chosen; null without a floor.")
 ]
@@ -376,10 +403,21 @@ class RecentOut(Struct):
 class PieceIn(Struct, forbid_unknown_fields=True, gc=False):  # its fields are the arguments of Bandit.piece
     """A piece of a decision's reward, or of another stream."""
 
-    decision: Annotated[int, Meta(description="The decision's id.", extra_json_schema={"minimum": 0})]
+    decision: Annotated[int, described("The decision's id.", minimum=0)]
     value: float
-    age: Age | None = None
-    at: Annotated[float, says("When it was paid, instead of `age`.")] | None = None
+    age: Annotated[
+        Age | None,
+        described("Rounds, or seconds, since the decision; or a length of time, such as 1h.", 3600, "1h"),
+    ] = None
+    at: Annotated[
+        Time | None,
+        described(
+            "When it was paid, instead of `age`: a round, seconds since 1970, or a time with its zone, such "
+            "as 2026-11-18T12:30:00Z.",
+            1795000000,
+            "2026-11-18T12:30:00Z",
+        ),
+    ] = None
     key: KeyText | None = None
     stream: (
         Annotated[str, says("The stream to which the piece belongs. The default is the reward.")] | None
@@ -461,6 +499,7 @@ class HealthOut(Struct):
     """The process answers."""
 
     status: Literal["alive"]
+    version: Annotated[str, says("The version of accrual.")] = VERSION
 
 
 class ReadyOut(Struct):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any
 
 import msgspec
 
+from accrual.core.version import VERSION
 from accrual.service.messages import BANDIT, WHOLE_MOST
 from accrual.service.operations import Operation
 from accrual.service.refusals import KINDS, MEDIA_TYPE, ProblemDocument
@@ -63,7 +63,7 @@ def openapi_document(operations: Sequence[Operation]) -> dict[str, Any]:
         schemas.pop(row.query.__name__, None)
     _link(paths)
     info = {
-        "title": "accrual", "version": version("accrual"), "description": _TEXT.strip(),
+        "title": "accrual", "version": VERSION, "description": _TEXT.strip(),
         "summary": "Decisions whose reward arrives in pieces",
     }  # fmt: skip
     key = {"type": "http", "scheme": "bearer", "description": "A key of `accrual keys create`."}

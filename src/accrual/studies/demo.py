@@ -197,7 +197,7 @@ class Demo:
 
     def _plan(self, bandit: str, piece: PieceIn) -> None:
         self._planned += 1  # so that pieces of one moment need not be compared
-        assert piece.at is not None
+        assert isinstance(piece.at, float)
         heapq.heappush(self._due, (piece.at, self._planned, bandit, piece))
 
     async def _pay(self, traffic: TrafficRoutes, now: float) -> None:

@@ -15,7 +15,8 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
+from unittest import SkipTest
 
 import numpy as np
 
@@ -56,7 +57,16 @@ class PolicySuite(ABC):
 
     The window of the suite's problems is 12, so a policy with groups of its own needs a number
     of them that divides 12.
+
+    Attributes
+    ----------
+    explores : bool
+        Set it to True for a policy that gives a fixed share of the rounds to arms at random. Its regret grows
+        with time, so `test_regret_is_sublinear_on_an_easy_problem` is skipped; and chance may let an arm wait
+        longer, so `test_arms_that_nothing_is_known_of_are_taken_in_turn` allows 64 decisions in place of 16.
     """
+
+    explores: ClassVar[bool] = False
 
     @abstractmethod
     def make_policy(self) -> Policy:
@@ -100,11 +110,13 @@ class PolicySuite(ABC):
     def test_regret_is_sublinear_on_an_easy_problem(self) -> None:
         """The second half of the run costs at most half as much as the first, and little at all.
 
-        A policy that explores a fixed share of the rounds at random costs as much in each half, and
-        guessing costs the mean gap a round. With regret in proportion to the logarithm of the rounds
-        the second half would cost a twelfth of the first; half leaves room for policies that are
-        still settling and for the noise of 10 runs.
+        A policy that explores a fixed share of the rounds at random costs as much in each half: it sets
+        `explores`, and this is skipped. Guessing costs the mean gap a round. With regret in proportion to the
+        logarithm of the rounds the second half would cost a twelfth of the first; half leaves room for
+        policies that are still settling and for the noise of 10 runs.
         """
+        if self.explores:
+            raise SkipTest("it explores a fixed share of the rounds, so its regret grows with time")
         problem = easy_problem()
         horizon = 6000
         result = simulate(problem, [self.make_policy()], horizon, runs=10, seed=5, checkpoints=2)
@@ -115,15 +127,18 @@ class PolicySuite(ABC):
     def test_arms_that_nothing_is_known_of_are_taken_in_turn(self) -> None:
         """While nothing has arrived of any arm, no arm is left out, in a million decisions.
 
-        Of any 16 decisions in a row, each of four arms with the same cap gets at least one. A policy that
-        expects more of some arms may choose these more often, and the others still have their turn.
+        Of any 16 decisions in a row, each of four arms with the same cap gets at least one; of any 64, if the
+        policy `explores`. A policy that expects more of some arms may choose these more often, and the others
+        still have their turn.
         `accrual.policies.scalars.in_turn` is the index to return while nothing is known about an arm.
         """
         ledger = Ledger(self.make_policy(), caps=[1.0] * 4, window=12)
         arms = np.array(ledger.make(0.0, 1_000_000))
         for arm in range(4):
             waits = np.diff(np.flatnonzero(arms == arm), prepend=-1, append=len(arms))
-            assert waits.max() <= 16, f"arm {arm} waited for {waits.max()} decisions"
+            assert waits.max() <= (64 if self.explores else 16), (
+                f"arm {arm} waited for {waits.max()} decisions"
+            )
 
     def test_a_new_arm_gets_its_share_of_a_batch(self) -> None:
         """Of a batch, an arm that has just been added gets one decision in as many as there are arms."""

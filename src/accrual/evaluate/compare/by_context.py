@@ -34,7 +34,7 @@ from accrual.logs.open_log import opened
 from accrual.policies.age_lin import AgeLinTS
 from accrual.policies.age_ts import AgeTS
 from accrual.policies.base import Policy
-from accrual.policies.catalog import parse
+from accrual.policies.catalog import as_policy
 
 BASELINE = "AgeLinTS"
 HORIZON_MOST = 20_000
@@ -147,8 +147,7 @@ def compare_by_context(
         found = fit_log(open_one, uniform=uniform) if fitted is None else fitted
         logged = from_log(open_one, found, uniform)
     assert found.contexts is not None
-    given = [parse(one) if isinstance(one, str) else one for one in policies]
-    by_label = {one.label: one for one in given}
+    by_label = {one.label: one for one in map(as_policy, policies)}
     return compare_contexts(logged, found.contexts, by_label, horizon, runs, seed)
 
 

@@ -23,8 +23,8 @@ from accrual.logs.fitted import Fitted
 from accrual.policies.age_imed import AgeIMED
 from accrual.policies.age_ts import AgeTS
 from accrual.policies.age_ucb import AgeUCB
-from accrual.policies.base import Policy, as_policy
-from accrual.policies.catalog import DEFAULT, make, parse
+from accrual.policies.base import Policy
+from accrual.policies.catalog import DEFAULT, as_policy, make
 from accrual.policies.tpucbew import TPUCBEW
 from accrual.policies.tpucbfrg import TPUCBFR, TPUCBFRG
 from accrual.policies.ucb1 import DelayedUCB1
@@ -205,7 +205,7 @@ def comparison_policies(setup: ComparisonSetup, names: Sequence[str | Policy] = 
     }
     labelled: dict[str, Policy] = {BASELINE: usual[BASELINE]}
     for name in names or USUAL:
-        policy = (usual.get(name) or parse(name)) if isinstance(name, str) else as_policy(name)
+        policy = (usual.get(name) if isinstance(name, str) else None) or as_policy(name)
         label = f"TPUCBFRG({alpha}, fitted)" if name == "TPUCBFRG" else policy.label
         if label in labelled and policy != usual[BASELINE]:
             raise InputError(f"policy {label} is given twice")

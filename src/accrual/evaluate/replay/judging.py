@@ -31,7 +31,7 @@ from accrual.logs.fit import fit_log
 from accrual.logs.fitted import with_reading
 from accrual.logs.open_log import opened
 from accrual.policies.base import Policy
-from accrual.policies.catalog import DEFAULT, parse
+from accrual.policies.catalog import DEFAULT, as_policy
 
 Method = Literal["rejection", "weighting", "doubly robust"]
 METHODS: tuple[Method, ...] = ("rejection", "weighting", "doubly robust")
@@ -210,9 +210,9 @@ def named(given: Sequence[str | Policy | Mapping[str, float]], log: ReplayLog) -
     for one in given:
         if not isinstance(one, str | Policy | Mapping):
             raise InputError(f"a policy must be a name, a policy or shares of arms, not {one!r}")
-        policy: Policy | Fixed | None = one if isinstance(one, Policy) else fixed(one, log.arms)
+        policy: Policy | Fixed | None = None if isinstance(one, Policy) else fixed(one, log.arms)
         if policy is None:
-            policy = parse(str(one))
+            policy = as_policy(one)
         if policy.label in labelled:
             raise InputError(f"policy {policy.label} is given twice")
         labelled[policy.label] = policy

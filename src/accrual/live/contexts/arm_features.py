@@ -65,10 +65,10 @@ def checked_about(features: Features | None, about: bytes | None) -> bytes | Non
     if features is None:
         return about_bytes(None, about)  # type: ignore[arg-type]
     if about is None:
-        raise InputError("an arm of this bandit needs what is known about it; Bandit.about makes it")
+        raise InputError("an arm of this bandit needs what is known about it; Bandit.arm makes it")
     if len(about) != 8 * len(features) or about_bytes(features, features.read_back_bytes(about)) != about:
         raise InputError(
-            "what is known about an arm is not of the bandit's arm_features; Bandit.about makes it"
+            "what is known about an arm is not of the bandit's arm_features; Bandit.arm makes it"
         )
     return about
 

@@ -152,9 +152,9 @@ def _bandit(reader: TableReader, name: str | None) -> _Bandit:
     config = json.loads(row.config)
     features = {}
     if "features" in config:
-        features["decision"] = Features.read(config["features"])
+        features["decision"] = Features(config["features"])
     if "arm_features" in config:
-        features["arm"] = Features.read(config["arm_features"])
+        features["arm"] = Features(config["arm_features"])
     imported = config.get("imported", 0)
     return _Bandit(row.number, bool(row.rounds), features, stream_names(config), imported)
 

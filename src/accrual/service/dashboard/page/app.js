@@ -280,7 +280,7 @@ function setUp() {
   const origin = location.origin;
   const post = "-H 'Content-Type: application/json' \\\n  -d";
   $("curl-create").textContent =
-    `curl ${origin}/v1/bandits ${post} '{"name": "plays", "window": "60d", "arms": [{"name": "jazz", "cap": 1}, {"name": "rock", "cap": 1}]}'`;
+    `curl ${origin}/v1/bandits ${post} '{"name": "plays", "window": "60d", "arms": ["jazz", "rock"]}'`;
   $("curl-decide").textContent = `curl -X POST ${origin}/v1/bandits/plays/decisions`;
   $("curl-observe").textContent =
     `curl ${origin}/v1/bandits/plays/pieces ${post} '{"decision": 0, "value": 0.7, "key": "play-991"}'`;
