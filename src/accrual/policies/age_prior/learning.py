@@ -51,7 +51,7 @@ _ARMS, _DIFFER, _DIFFER_LEAST, _TILTED = 4.0, 0.3, 0.01, 0.03
 _ARMS_AROUND = 1.0  # ... where levels are around a line: it may tell most of how they differ
 _EM = 2
 _SURE = 1e-4  # the least variance of a total, over the squared mean
-_FORCED = 1000.0  # decisions an arm, from which on a slowly growing number of each is forced
+_FORCED = 1e5  # decisions an arm, from which on a slowly growing number of each is forced
 _NOTHING = 1e-200  # squares of totals that are as good as nothing
 
 
