@@ -45,6 +45,7 @@ class Params(NamedTuple):
     outlier: float  # what it costs to hold that an arm is like no other, in nats
     surprise: float  # the chance of totals b times as large as an arm's own is b to the power of -surprise
     spent: float  # n decisions of an arm count as n^2 / (n + spent)
+    forced: float  # decisions an arm, from which on a slowly growing number of each is forced
     decay: float  # by how much the logarithm of a decision's weight falls with each later one; 0 for none
 
 

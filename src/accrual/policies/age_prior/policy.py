@@ -53,6 +53,7 @@ _ALMOST = 1.0 - 1e-9
 _KNOWN_MOST = 1e50  # the size of a number that is known about an arm: beyond, squares are infinite
 _SPENT = 2.0  # n decisions of one of few arms count as n^2 / (n + _SPENT), of very many arms as n
 _MANY = 20.0  # of so many arms the index is half for few and half for very many
+_FORCED = 1e5  # decisions an arm: forcing is for the theorem, and dear where a try of a bad arm is
 _FIRST = 1e9  # above every index: an arm that has too few decisions is tried first
 
 
@@ -158,7 +159,7 @@ def estimate_anew(params: Params, stats: Stats, arm: int) -> None:
 
 @njit
 def find_leader(params: Params, stats: Stats) -> None:
-    """Find the arm with the highest estimate; if that estimate has changed, mark all arms for weighing."""
+    """Find the arm with the highest estimate; if it was estimated anew, mark all arms for weighing."""
     sh = stats.shared
     if sh[READY] == 0.0:
         return
@@ -173,7 +174,7 @@ def find_leader(params: Params, stats: Stats) -> None:
     # With a leader at its cap no other arm would ever be tried, and few decisions do not show that it is.
     closed = stats.seen[lead, int(sh[REACH]) - 1]
     target = min(best, params.cap[lead] * (1.0 - 0.5 / (closed + 1.0)))
-    if target != sh[TARGET] or lead != sh[LEAD]:
+    if target != sh[TARGET] or lead != sh[LEAD] or stats.costed[lead] < 0.0:
         sh[TARGET], sh[LEAD] = target, lead
         sh[LEAD_NOISE] = _log_noise(stats.mean[lead], stats.variance[lead], params.cap[lead])
         sh[ROOM] = max(math.log(stats.pulls.sum() / max(stats.counted[lead], 1.0)), 0.0)
@@ -364,6 +365,7 @@ class AgePrior(CellPolicy):
             outlier=share * math.log(arms + 1.0),
             surprise=float(self.surprise),
             spent=_SPENT * (1.0 - share),
+            forced=_FORCED,
             decay=0.0 if self.half_life is None else math.log(2.0) / self.half_life,
         )
 
