@@ -12,7 +12,6 @@ from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError, whole
 from accrual.core.jit import njit
 from accrual.core.random import normal
-from accrual.policies.age_cells import bucket_edges
 from accrual.policies.age_lin.refresh import KAPPA, MOST, refresh
 from accrual.policies.age_lin.sums import (
     LEARNING_FIELDS,
@@ -109,7 +108,8 @@ class AgeLinTS(ContextualPolicy):
     def edges(self, window: int) -> Ints:
         if self.immediate:
             return np.array([window], np.int64)
-        return bucket_edges(self.buckets, window)
+        g = np.arange(1, self.buckets + 1)
+        return np.unique(np.ceil(window * (g / self.buckets) ** 2).astype(np.int64))
 
     def params(self, caps: Floats, window: int, width: int = 1) -> Params:
         arrived = np.concatenate([[0.0], np.cumsum(as_spread(self.spread).pmf(window))])
