@@ -231,7 +231,7 @@ def test_an_arm_that_is_noisier_than_the_leader_is_tried_sooner():
 
 
 def test_each_arm_is_tried_a_slowly_growing_number_of_times():
-    """ln(t / 100,000 K) ln(e + ...), by hand; an arm with fewer decisions comes first, whatever it has paid."""
+    """ln(t / 100,000 K) ln(e + ...), by hand; an arm with fewer decisions comes first, whatever it paid."""
     params, stats = two_buckets([[(0.9, 1.8), (1.0, 1.7)] * 40, [(0.0, 0.01)] * 5])
     stats.pulls[0] = 10_000_000
     learning.refresh(params, stats)
