@@ -47,6 +47,8 @@ def test_edges_are_fine_early_and_end_at_the_window():
     assert (np.diff(edges) > 0).all()
     assert len(ac.AgeIMED().edges(5000)) == 32
     assert list(ac.AgeIMED().edges(1)) == [1]
+    firsts = [ac.AgePrior().edges(window)[0] for window in (100, 3999, 4001, 79_999)]
+    assert firsts == [1, 10, 1, 10]  # finer where it would be eleven
 
 
 def test_mean_of_complete_decisions_is_their_mean():

@@ -211,13 +211,32 @@ def test_a_noisy_arm_among_sure_ones_keeps_its_own_variance():
     assert stats.shared[model.SIGMA2] < 0.1
 
 
-def test_each_arm_is_tried_a_slowly_growing_number_of_times():
-    """ln(t / 1000 K) ln(e + ...), by hand; an arm with fewer decisions comes first, whatever it has paid."""
-    params, stats = two_buckets([[(0.9, 1.8), (1.0, 1.7)] * 40, [(0.0, 0.01)] * 5])
-    stats.pulls[0] = 100_000
+def test_an_arm_that_is_noisier_than_the_leader_is_tried_sooner():
+    """By the ratio of deviations, by hand; at most as if all decisions were the leader's; never later."""
+    sure, coin = [(0.6, 1.2), (0.6, 1.21)] * 20, [(0.0, 2.0)] * 4 + [(0.0, 0.0)] * 8
+    params, stats = two_buckets([sure, coin, *[[(0.5, 1.0), (0.5, 0.9)] * 6] * 2])
     learning.refresh(params, stats)
     AgePrior.functions.survey(params, stats, MOMENT)
-    log = math.log(100_005 / 2000)
+    assert stats.shared[model.LEAD] == 0
+    noise = stats.variance / (stats.mean * (1.0 - stats.mean))
+    shift = np.log(stats.counted + 1.0) - stats.log_alone
+    assert shift[2] == pytest.approx(0.5 * math.log(noise[2] / noise[0]))
+    assert 0.0 < shift[2] < shift[1] == pytest.approx(math.log(76 / 40))
+    assert 0.5 * math.log(noise[1] / noise[0]) > shift[1]
+    params, stats = two_buckets([coin[:4] * 6 + coin, sure])
+    learning.refresh(params, stats)
+    AgePrior.functions.survey(params, stats, MOMENT)
+    assert stats.shared[model.LEAD] == 0
+    assert stats.log_alone[1] == math.log(41)
+
+
+def test_each_arm_is_tried_a_slowly_growing_number_of_times():
+    """ln(t / 100,000 K) ln(e + ...), by hand; an arm with fewer decisions comes first, whatever it paid."""
+    params, stats = two_buckets([[(0.9, 1.8), (1.0, 1.7)] * 40, [(0.0, 0.01)] * 5])
+    stats.pulls[0] = 10_000_000
+    learning.refresh(params, stats)
+    AgePrior.functions.survey(params, stats, MOMENT)
+    log = math.log(10_000_005 / 200_000)
     assert stats.shared[model.LEAST] == pytest.approx(log * math.log(math.e + log))
     assert 5 < stats.shared[model.LEAST] < 8
     indices = [AgePrior.functions.index(params, stats, arm, MOMENT) for arm in range(2)]

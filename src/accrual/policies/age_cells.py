@@ -19,6 +19,7 @@ KAPPA_START, KAPPA_LEAST, KAPPA_MOST = 5.0, 0.5, 1e4
 SWEEPS = 3  # between the arms' means and the spread that they share
 SPARE = 10.0  # degrees of freedom that an estimate of a bucket's noise needs
 PACE = 32  # a refresh comes when the decisions have grown by a 32nd, and by one per bucket at least
+_FIRST_MOST = 10  # rounds until the first bucket ends, beyond which early buckets are made finer
 _BUCKETS_MOST = 10_000  # more would take minutes and gigabytes, and gain nothing
 
 
@@ -46,9 +47,14 @@ def checked_buckets(buckets: int) -> int:
 
 
 def bucket_edges(buckets: int, window: int) -> Ints:
-    """Return the ages at which the buckets end: fine early, coarse late, fewer if the window is short."""
+    """Return the ages at which the buckets end: fine early, coarse late, fewer if the window is short.
+
+    Nothing is learned before the first bucket ends. So where that would take more than ten rounds, early
+    buckets are finer still.
+    """
+    power = 2 if window <= _FIRST_MOST * buckets**2 else 3
     g = np.arange(1, buckets + 1)
-    return np.unique(np.ceil(window * (g / buckets) ** 2).astype(np.int64))
+    return np.unique(np.ceil(window * (g / buckets) ** power).astype(np.int64))
 
 
 def spread_over_buckets(spread: SpreadLike, edges: Ints, window: int) -> Floats:

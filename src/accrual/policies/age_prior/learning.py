@@ -51,7 +51,6 @@ _ARMS, _DIFFER, _DIFFER_LEAST, _TILTED = 4.0, 0.3, 0.01, 0.03
 _ARMS_AROUND = 1.0  # ... where levels are around a line: it may tell most of how they differ
 _EM = 2
 _SURE = 1e-4  # the least variance of a total, over the squared mean
-_FORCED = 1000.0  # decisions an arm, from which on a slowly growing number of each is forced
 _NOTHING = 1e-200  # squares of totals that are as good as nothing
 
 
@@ -100,7 +99,7 @@ def _set_pace(params: Params, stats: Stats) -> None:
     buckets = len(params.spread)
     made = stats.pulls.sum()
     stats.due[0] = min(max(made // 4, 4), buckets)
-    log = math.log(max(made / (_FORCED * len(stats.pulls)), 1.0))
+    log = math.log(max(made / (params.forced * len(stats.pulls)), 1.0))
     stats.shared[LEAST] = log * math.log(math.e + log)
     if stats.seen[:, buckets - 1].sum() > buckets:  # until then, new ages are reached all the time
         stats.due[0] = max(made // PACE, buckets)

@@ -45,6 +45,7 @@ class Params(NamedTuple):
     outlier: float  # what it costs to hold that an arm is like no other, in nats
     surprise: float  # the chance of totals b times as large as an arm's own is b to the power of -surprise
     spent: float  # n decisions of an arm count as n^2 / (n + spent)
+    forced: float  # decisions an arm, from which on a slowly growing number of each is forced
     decay: float  # by how much the logarithm of a decision's weight falls with each later one; 0 for none
 
 
@@ -79,11 +80,11 @@ class Stats(NamedTuple):
     noise: Floats  # buckets: r
     scratch: Floats  # 3 x buckets: for `refresh`, which must not allocate
     due: Ints  # one number: decisions until the next refresh
-    shared: Floats  # eighteen numbers, which are named below
+    shared: Floats  # twenty numbers, which are named below
 
 
 READY, REACH, PART, KAPPA, LEVEL, BETWEEN, TILT, SIGMA2, SCALE, SCALED, TARGET, LEAD = range(12)
-STAGE, USUAL, GROWN, SLOPE, WIDER, LEAST = range(12, 18)
+STAGE, USUAL, GROWN, SLOPE, WIDER, LEAST, LEAD_NOISE, ROOM = range(12, 20)
 # READY: 1 once something has been paid. REACH: buckets that ten decisions have finished; PART: their part of
 # the spread before anything is known. LEVEL, BETWEEN: mean and variance of the arms' levels. TILT: variance
 # of their tilts. SIGMA2: variance of a total within an arm. SCALE: the level when REACH was SCALED. TARGET:
@@ -91,7 +92,8 @@ STAGE, USUAL, GROWN, SLOPE, WIDER, LEAST = range(12, 18)
 # is next; USUAL: the variance that levels usually have; GROWN: the level over SCALE before. SLOPE: the
 # variance of levels that one column of what is known about arms tells, over BETWEEN; 0 if nothing is known.
 # WIDER: as how many times BETWEEN it counts in an index, for an arm may be far off a good line. LEAST: an arm
-# with fewer decisions is tried first.
+# with fewer decisions is tried first. LEAD_NOISE: how much the leader's totals vary (`_log_noise`). ROOM: the
+# logarithm of all decisions over the leader's.
 
 SLOPES, MIDDLE, VARIANCE, WORK = range(4)
 # The rows of `line`. MIDDLE, VARIANCE: mean and variance of each column over arms. WORK: two rows of scratch.

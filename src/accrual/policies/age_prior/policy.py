@@ -20,11 +20,13 @@ from accrual.policies.age_prior.model import (
     BETWEEN,
     KAPPA,
     LEAD,
+    LEAD_NOISE,
     LEAST,
     PART,
     REACH,
     REACHED,
     READY,
+    ROOM,
     SIGMA2,
     SLOPE,
     STAGE,
@@ -51,6 +53,7 @@ _ALMOST = 1.0 - 1e-9
 _KNOWN_MOST = 1e50  # the size of a number that is known about an arm: beyond, squares are infinite
 _SPENT = 2.0  # n decisions of one of few arms count as n^2 / (n + _SPENT), of very many arms as n
 _MANY = 20.0  # of so many arms the index is half for few and half for very many
+_FORCED = 1e5  # decisions an arm: forcing is for the theorem, and dear where a try of a bad arm is
 _FIRST = 1e9  # above every index: an arm that has too few decisions is tried first
 
 
@@ -98,6 +101,13 @@ def _larger(params: Params, stats: Stats, arm: int, gap: float, count: float) ->
     return power * math.log(largest / size) - count * math.log(1.0 - gap / (largest - own))
 
 
+@njit
+def _log_noise(mean: float, variance: float, cap: float) -> float:
+    """Return how much totals vary, compared with totals of 0 or 1 of the same mean: a logarithm."""
+    most = mean * (1.0 - mean)
+    return math.log(cap * min(variance / most, 1.0)) if most > 0.0 else math.log(cap)
+
+
 @njit_noinline
 def weigh(params: Params, stats: Stats, arm: int) -> None:
     """Compute how strongly the data speak against the arm being as good as the leader, in two ways.
@@ -114,8 +124,15 @@ def weigh(params: Params, stats: Stats, arm: int) -> None:
     apart = sh[SIGMA2] / sh[KAPPA]
     count = stats.counted[a] + min(variance / (sh[WIDER] * sh[BETWEEN] + apart), params.most)
     alone = stats.counted[a] + 1.0
-    stats.log_count[a], stats.log_alone[a] = math.log(count), math.log(alone)
     stats.costed[a] = stats.counted[a]
+    stats.log_count[a] = math.log(count)
+    stats.cost[a] = stats.cost_alone[a] = 0.0
+    if target <= mean:  # `index` needs no more, and the leader comes here in every round
+        return
+    # A leader that varies less than this arm is known better than its decisions say.
+    noisier = min(max(0.5 * (_log_noise(mean, variance, params.cap[a]) - sh[LEAD_NOISE]), 0.0), sh[ROOM])
+    stats.log_count[a] -= noisier
+    stats.log_alone[a] = math.log(alone) - noisier
     # Where arms pay differently at known ages, they will also at ages that no decision has reached. More
     # decisions than it takes to learn such an age, once it comes, do not help against that.
     unseen = apart * (1.0 - sh[PART]) / variance
@@ -124,7 +141,7 @@ def weigh(params: Params, stats: Stats, arm: int) -> None:
     # Mean and variance are estimated from the same decisions.
     count *= count / (count + params.spent)
     alone *= alone / (alone + params.spent)
-    stats.cost[a] = 0.0 if target <= mean else count * _cost(target - mean, mean, variance)
+    stats.cost[a] = count * _cost(target - mean, mean, variance)
     stats.cost_alone[a] = params.outlier
     gap = target - own
     if gap > 0.0:
@@ -142,7 +159,7 @@ def estimate_anew(params: Params, stats: Stats, arm: int) -> None:
 
 @njit
 def find_leader(params: Params, stats: Stats) -> None:
-    """Find the arm with the highest estimate; if that estimate has changed, mark all arms for weighing."""
+    """Find the arm with the highest estimate; if it was estimated anew, mark all arms for weighing."""
     sh = stats.shared
     if sh[READY] == 0.0:
         return
@@ -157,9 +174,10 @@ def find_leader(params: Params, stats: Stats) -> None:
     # With a leader at its cap no other arm would ever be tried, and few decisions do not show that it is.
     closed = stats.seen[lead, int(sh[REACH]) - 1]
     target = min(best, params.cap[lead] * (1.0 - 0.5 / (closed + 1.0)))
-    sh[LEAD] = lead
-    if target != sh[TARGET]:
-        sh[TARGET] = target
+    if target != sh[TARGET] or lead != sh[LEAD] or stats.costed[lead] < 0.0:
+        sh[TARGET], sh[LEAD] = target, lead
+        sh[LEAD_NOISE] = _log_noise(stats.mean[lead], stats.variance[lead], params.cap[lead])
+        sh[ROOM] = max(math.log(stats.pulls.sum() / max(stats.counted[lead], 1.0)), 0.0)
         stats.costed[:] = -1.0
 
 
@@ -347,6 +365,7 @@ class AgePrior(CellPolicy):
             outlier=share * math.log(arms + 1.0),
             surprise=float(self.surprise),
             spent=_SPENT * (1.0 - share),
+            forced=_FORCED,
             decay=0.0 if self.half_life is None else math.log(2.0) / self.half_life,
         )
 
@@ -361,7 +380,7 @@ class AgePrior(CellPolicy):
     def stats(self, params: Params) -> Any:
         arms, buckets = len(params.cap), len(params.spread)
         cells, columns = (arms, buckets), params.about.shape[1]
-        shared = np.zeros(18)
+        shared = np.zeros(20)
         shared[[KAPPA, BETWEEN, TILT, SIGMA2, WIDER]] = KAPPA_START, 1.0, 1.0, 1.0, 1.0
         shared[SLOPE] = params.slope
         if params.slope > 0.0:
