@@ -6,7 +6,8 @@
 The environment, the beliefs and the loop are theirs: shows that are active on some of 59 days, 50 decisions a
 day. The traces are drawn as their notebook "generate-synthetic-data" draws them, with its seed, and kept in
 the folder of `--traces`. There are three cases: 200 shows and 50 shows for 180 days, and 60 of 400 shows at a
-time for 340 days, the oldest of them replaced by a new one every day. The script prints regret per decision,
+time for 340 days, the oldest of them replaced by a new one every day. The notebooks always play the same 200
+or 50 shows; with `--any-shows` every repetition draws its own. The script prints regret per decision,
 mean and standard error over repetitions. Their beliefs start from 200 older shows; so does what is marked
 "with history" here, and nothing else.
 """
@@ -124,6 +125,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=12)
     parser.add_argument("--theirs", type=int, default=4, help="repetitions of their beliefs, which are slow")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--any-shows", action="store_true", help="other shows in every repetition")
     parser.add_argument("--case", action="append", help="200, 50 or daily; all unless given")
     parser.add_argument("--player", action="append", help="a part of a player's name; all unless given")
     given = parser.parse_args()
@@ -166,6 +168,8 @@ def main() -> None:
             begin = time.process_time()
             for k in range(given.theirs if name.startswith("their") else given.repetitions):
                 dice = np.random.default_rng([given.seed, k])
+                if given.any_shows:
+                    shows = dice.permutation(np.arange(OLD, SHOWS))[:count].tolist()
                 env = theirs.Environment(
                     {show: theirs.EmpiricalDistribution(data[show].copy(), seed=dice) for show in shows}
                 )

@@ -15,6 +15,8 @@ from accrual.policies.imed import IMED as IMED
 from accrual.policies.klucb import KLUCB as KLUCB
 from accrual.policies.lin import LinTS as LinTS
 from accrual.policies.lin import LinUCB as LinUCB
+from accrual.policies.otf_lin import OTFLinTS as OTFLinTS
+from accrual.policies.otf_lin import OTFLinUCB as OTFLinUCB
 from accrual.policies.thompson import ThompsonSampling as ThompsonSampling
 from accrual.policies.tpucbew import TPUCBEW as TPUCBEW
 from accrual.policies.tpucbfrg import TPUCBFR as TPUCBFR
