@@ -72,7 +72,9 @@ def test_gaussian_filter_conditions_on_the_averages_of_finished_groups():
     pay = dice.random((3, 4))
     for row, age in zip(pay, (3, 2, 1), strict=True):
         for group in range(age):
-            called(gaussian_filter.finished, params, stats, 1, group, row[:group].sum(), row[: group + 1].sum())
+            called(
+                gaussian_filter.finished, params, stats, 1, group, row[:group].sum(), row[: group + 1].sum()
+            )
     gaussian_filter.survey(params, stats, ONCE)
     seen = np.array([3.0, 2.0, 1.0])
     average = np.array([pay[: int(n), group].mean() for group, n in enumerate(seen)])
@@ -100,13 +102,12 @@ def test_on_the_fly_models_count_a_decision_before_it_pays():
     assert index == pytest.approx(4 * (0.5 / 3 + 2 * width * math.sqrt(1 / 3)))
 
 
-def test_on_the_fly_models_learn_in_a_live_bandit():
-    for policy in (ac.OTFLinUCB(alpha=0.1), ac.OTFLinTS(alpha=0.1)):
-        ledger = Ledger(policy, caps=[1.0, 1.0], window=4)
-        for now in range(100):
-            (decision,) = ledger.decide(now)
-            ledger.observe(decision.id, 0.2 + 0.6 * decision.arm, age=1)
-        assert ledger.stats.pulls[1] > 80, policy.label
+def test_on_the_fly_models_learn_in_a_ledger():
+    ledger = Ledger(ac.OTFLinUCB(alpha=0.1), caps=[1.0, 1.0], window=4)
+    for now in range(100):
+        (decision,) = ledger.decide(now)
+        ledger.observe(decision.id, 0.2 + 0.6 * decision.arm, age=1)
+    assert ledger.stats.pulls[1] > 80
 
 
 def test_phased_elimination_ends_a_phase_when_all_arms_have_enough_totals():

@@ -455,9 +455,9 @@ def _early_lines(fitted: Fitted) -> list[str]:
     half, most = (time(fitted, (told_from(share, level) + 1) / STEPS * fitted.window) for level in (0.5, 0.8))
     count = sum(len(sample.lengths) for sample in samples)
     return [
-        f"What early pieces tell: by age {half}, what has come explains half of the variance of totals between "
-        f"decisions of the same arm, and by age {most} 80 % (from {count:,} closed decisions, without an "
-        "interval)"
+        f"What early pieces tell: by age {half}, what has come explains half of the variance of totals "
+        f"between decisions of the same arm, and by age {most} 80 % (from {count:,} closed decisions, without "
+        "an interval)"
     ]
 
 

@@ -130,8 +130,8 @@ class GaussianFilter(Policy):
 
     Examples
     --------
-    >>> policy = GaussianFilter(mean=[0.3, 0.2], between=[[0.02, 0.01], [0.01, 0.01]], within=[[0.1, 0], [0, 0.1]])
-    >>> policy.label
+    >>> between, within = [[0.02, 0.01], [0.01, 0.01]], [[0.1, 0.0], [0.0, 0.1]]
+    >>> GaussianFilter(mean=[0.3, 0.2], between=between, within=within).label
     'GaussianFilter(2)'
     """
 
@@ -140,9 +140,7 @@ class GaussianFilter(Policy):
     within: Sequence[Sequence[float]]
 
     feedback: ClassVar[Feedback] = "groups"
-    functions: ClassVar[Functions] = Functions(
-        index=index, survey=survey, finished=finished, amended=amended
-    )
+    functions: ClassVar[Functions] = Functions(index=index, survey=survey, finished=finished, amended=amended)
 
     def __post_init__(self) -> None:
         mean = _numbers("mean", self.mean)

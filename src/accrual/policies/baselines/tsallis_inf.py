@@ -7,8 +7,9 @@ of these losses, the probabilities x of round t minimise
 
     L . x - 2 sqrt(t + eta0) sum sqrt(x) + sqrt((D + gamma0) / ln K) sum x (ln x - 1)
 
-where D adds up, over the rounds so far, the decisions that were pending. `shift` multiplies the tuning's
-eta0 = 10 d + d^2 / (K^(1/3) ln K)^2 and gamma0 = 24^2 d^2 K^(2/3) ln K, d the window; 0 is the tuning of 2020.
+where D adds up, over the rounds so far, the decisions that were pending. With d the window, the tuning has
+eta0 = 10 d + d^2 / (K^(1/3) ln K)^2 and gamma0 = 24^2 d^2 K^(2/3) ln K. `shift` multiplies both; with 0 this
+is the tuning of 2020.
 """
 
 from __future__ import annotations
@@ -147,9 +148,7 @@ class DelayedTsallisINF(SimulatedPolicy):
 
     shift: float = 1.0
 
-    functions: ClassVar[Functions] = Functions(
-        index=index, survey=survey, decided=decided, finished=finished
-    )
+    functions: ClassVar[Functions] = Functions(index=index, survey=survey, decided=decided, finished=finished)
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.shift) and self.shift >= 0.0):
