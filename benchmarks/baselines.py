@@ -29,6 +29,7 @@ from accrual.problems.gallery import ENTRIES
 PLAIN = ("setting1", "late-best", "lump", "w5000-even", "jackpot", "delay-10")
 WITH_CONTEXTS = ("ctx-same", "ctx-sparse")
 HORIZON = 20_000
+ALPHAS = (1.0, 0.1, 0.01)
 
 
 def plain(horizon: int) -> list[Policy]:
@@ -44,7 +45,7 @@ def with_contexts() -> list[Policy]:
     """Return the policies for problems with contexts; the first is the floor."""
     return [
         AgeLinTS(immediate=True),
-        AgeLinTS(), LinTS(), OTFLinTS(), OTFLinTS(alpha=0.1), OTFLinUCB(), OTFLinUCB(alpha=0.1),
+        AgeLinTS(), LinTS(), *(OTFLinTS(alpha) for alpha in ALPHAS), *(OTFLinUCB(alpha) for alpha in ALPHAS),
     ]  # fmt: skip
 
 

@@ -20,6 +20,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
+import importlib
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -130,8 +131,7 @@ def main() -> None:
     parser.add_argument("--player", action="append", help="a part of a player's name; all unless given")
     given = parser.parse_args()
     sys.path.insert(0, str(given.clone / "lib"))
-    import impatient_bandits as theirs
-
+    theirs = importlib.import_module("impatient_bandits")
     data = traces(given.traces)
     helper = theirs.StickinessHelper.from_data({show: data[show].astype(float) for show in range(OLD)})
     old = [data[show][:OLD_DECISIONS] / DAYS for show in range(OLD)]

@@ -18,9 +18,9 @@ from accrual.testing import PolicySuite
 class Simulated(PolicySuite):
     """The suite, without the tests that need a live bandit."""
 
-    test_arms_that_nothing_is_known_of_are_taken_in_turn = None
-    test_a_new_arm_gets_its_share_of_a_batch = None
-    test_the_estimate_of_closed_decisions_is_their_plain_mean = None
+    test_arms_that_nothing_is_known_of_are_taken_in_turn = None  # type: ignore[assignment]
+    test_a_new_arm_gets_its_share_of_a_batch = None  # type: ignore[assignment]
+    test_the_estimate_of_closed_decisions_is_their_plain_mean = None  # type: ignore[assignment]
 
 
 class TestPhasedElimination(Simulated):
@@ -154,17 +154,18 @@ def test_qpm_feeds_its_base_one_total_for_each_request():
     problem = ac.Problem([1.0] * 3, 7, 7, [ac.LumpLaw(p) for p in (0.4, 0.5, 0.6)])
     played = record(problem, QPMD(ac.UCB1()), 400, seed=5)
     totals = played.pieces.sum(axis=1)
-    known = [[], [], []]
-    queues = [[], [], []]
+    known: list[list[float]] = [[], [], []]
+    queues: list[list[float]] = [[], [], []]
 
     def ask():
         fed = sum(map(len, known))
         indices = [
             np.mean(own) + math.sqrt(2 * math.log(fed) / len(own)) if own else math.inf for own in known
         ]
-        return int(np.argmax(indices))
+        return indices.index(max(indices))
 
-    asked, chosen = 0, []
+    asked = 0
+    chosen: list[int] = []
     for t in range(400):
         if t >= 7:
             queues[chosen[t - 7]].append(totals[t - 7])

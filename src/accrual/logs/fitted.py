@@ -456,8 +456,8 @@ def _early_lines(fitted: Fitted) -> list[str]:
     count = sum(len(sample.lengths) for sample in samples)
     return [
         f"What early pieces tell: by age {half}, what has come explains half of the variance of totals "
-        f"between decisions of the same arm, and by age {most} 80 % (from {count:,} closed decisions, without "
-        "an interval)"
+        f"between decisions of the same arm, and by age {most} 80 % (from {count:,} closed decisions, "
+        "without an interval)"
     ]
 
 

@@ -135,9 +135,9 @@ class GaussianFilter(Policy):
     'GaussianFilter(2)'
     """
 
-    mean: Sequence[float]
-    between: Sequence[Sequence[float]]
-    within: Sequence[Sequence[float]]
+    mean: Sequence[float] | Floats
+    between: Sequence[Sequence[float]] | Floats
+    within: Sequence[Sequence[float]] | Floats
 
     feedback: ClassVar[Feedback] = "groups"
     functions: ClassVar[Functions] = Functions(index=index, survey=survey, finished=finished, amended=amended)
@@ -224,9 +224,9 @@ def filter_from(old: Sequence[Floats]) -> GaussianFilter:
     if len(old) < 2 or min(len(pay) for pay in old) < 2:
         raise InputError("the prior needs at least two older arms, with two decisions or more each")
     means = np.array([pay.mean(axis=0) for pay in old])
-    each = [np.atleast_2d(np.cov(pay.T)) for pay in old]
-    noise = sum(one / len(pay) for one, pay in zip(each, old, strict=True)) / len(old)
+    each = np.array([np.atleast_2d(np.cov(pay.T)) for pay in old])
+    noise = (each / np.array([len(pay) for pay in old])[:, None, None]).mean(axis=0)
     # What arms differ by is what their averages differ by, less the noise of these. It may not be negative.
     values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(means.T)) - noise)
     between = (vectors * np.maximum(values, 1e-6 * max(values.max(), 0.0))) @ vectors.T
-    return GaussianFilter(means.mean(axis=0), 0.5 * (between + between.T), sum(each) / len(old))
+    return GaussianFilter(means.mean(axis=0), 0.5 * (between + between.T), each.mean(axis=0))

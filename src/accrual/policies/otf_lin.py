@@ -64,7 +64,7 @@ def _fly(params: Params, stats: Stats, arm: int, x: Floats, change: float) -> No
 
 @njit
 def decided(params: Params, stats: Stats, arm: int, x: Floats) -> None:
-    learn(params, stats, arm, 0.0, x)
+    learn(params, stats, arm, 0.0, x)  # type: ignore[arg-type]  # tuples with the fields that it reads
     _fly(params, stats, arm, x, 1.0)
 
 

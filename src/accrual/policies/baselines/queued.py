@@ -25,7 +25,7 @@ _make: Any = namedtuple  # the type checker takes no fields that are not written
 
 @functools.cache
 def _extended(kind: Any, *more: str) -> Any:
-    """Return a tuple with more fields: the base policy's functions read it as their own."""
+    """Return the kind of tuple with more fields, which the base policy's functions read as their own."""
     return _make(f"Queued{kind.__name__}", (*kind._fields, *more), module=__name__)
 
 
@@ -107,11 +107,11 @@ class QPMD(SimulatedPolicy):
 
     def params(self, caps: Floats, window: int) -> Any:
         own = self.base.params(caps, window)
-        return _extended(type(own), "window")(*own, window)
+        return _extended(own.__class__, "window")(*own, window)
 
     def stats(self, params: Any) -> Any:
         own, arms = self.base.stats(params), len(params.cap)
-        return _extended(type(own), "queue", "counts", "asked")(
+        return _extended(own.__class__, "queue", "counts", "asked")(
             *own,
             np.zeros((arms, params.window)),  # totals that the base policy has not learned
             np.zeros((arms, 2), np.int64),  # how many came, and how many of them it has learned
