@@ -24,13 +24,12 @@ import numpy as np
 from accrual.engine.batches import play_batches
 from accrual.policies.age_prior.history import with_history
 from accrual.policies.age_prior.policy import AgePrior
+from accrual.policies.gaussian_filter import filter_from
 from accrual.studies.gallery.listening import (
-    DAYS,
-    ListeningHistory,
     ListeningService,
-    gaussian_filter,
     listening,
     listening_new,
+    old_listeners,
     service,
 )
 
@@ -40,7 +39,7 @@ FILTER = "Gaussian filter with history"
 
 def small(seed: int) -> ListeningService:
     """40 shows, 10 decisions a day for 120 days: little to learn a prior from on the way."""
-    return ListeningService(service(40, 120, 10, 100 + seed, 0, 0.4), ListeningHistory(200 + seed, 0.4), seed)
+    return ListeningService(service(40, 120, 10, 100 + seed, 0, 0.4), old_listeners(200 + seed, 0.4), seed)
 
 
 KINDS = {"200 arms": listening, "60 arms, one replaced daily": listening_new, "40 arms, 10 a day": small}
@@ -49,12 +48,11 @@ KINDS = {"200 arms": listening, "60 arms, one replaced daily": listening_new, "4
 def play(kind: str, seed: int) -> dict[str, float]:
     """Regret per decision of every player."""
     entry = KINDS[kind](seed)
-    old = [pay / DAYS for pay in entry.history.pay]
-    twice = with_history(AgePrior(), [2.0 * pay for pay in old])
+    twice = with_history(AgePrior(), [2.0 * pay for pay in entry.old])
     players: dict[str, Any] = {
-        FILTER: gaussian_filter(entry.history),
+        FILTER: filter_from(entry.old),
         "AgePrior": AgePrior(),
-        "AgePrior with history": with_history(AgePrior(), old),
+        "AgePrior with history": with_history(AgePrior(), entry.old),
         "AgePrior, old arms paid twice as much": twice,
     }
     days = play_batches(entry.service, players, 1, entry.seed)

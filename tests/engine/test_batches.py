@@ -1,10 +1,14 @@
-"""A day's batch on arms that come and go; what people do today; the filter with history."""
+"""A day's batch on arms that come and go; what people do today; older arms."""
 
 import numpy as np
 import pytest
 
 import accrual as ac
+from accrual.core.jit import njit
 from accrual.engine.batches import Batches, play_batches
+from accrual.policies.base import Functions
+from accrual.policies.gaussian_filter import filter_from
+from accrual.policies.ucb1 import UCB1
 from accrual.problems import families
 from accrual.studies.gallery import habits, listening
 from accrual.testing import PolicySuite
@@ -31,19 +35,15 @@ def test_ten_pieces_are_learned_as_eleven_pulls():
     assert stats.total[0] == pytest.approx(1.0)
 
 
-class Fixed:
-    """Chooses arms in turn and keeps what it is told."""
+@njit
+def by_turns(params, stats, arm, moment):
+    return 1.0 if (arm > 0) == (moment.round % 2 == 0) else 0.0
 
-    def __init__(self):
-        self.chosen, self.told = [], []
 
-    def choose(self, day, playing, batch):
-        arms = np.resize(np.flatnonzero(playing), batch)
-        self.chosen.append(arms)
-        return arms
+class ByTurns(UCB1):
+    """Arm 0 in decisions of odd number, another one in those of even number."""
 
-    def learn(self, arms, age, paid):
-        self.told.append((len(self.chosen) - age, age, paid))
+    functions = Functions(index=by_turns)
 
 
 def small(days=12, batch=4) -> Batches:
@@ -53,30 +53,13 @@ def small(days=12, batch=4) -> Batches:
 
 def test_arms_come_and_go_and_regret_is_against_those_in_play():
     service = small()
-    player = Fixed()
-    regret = play_batches(service, {"": lambda *_: player}, 1)[0, 0]
+    regret = play_batches(service, {"": ByTurns()}, 1)[0, 0]
     means = service.problem.means
-    assert [sorted(set(arms)) for arms in player.chosen[2:8]] == [
-        [0, 1],
-        [0, 1],
-        [0],
-        [0],
-        [0, 2],
-        [0, 2],
-    ]
-    assert regret[0] == pytest.approx(2 * (means[1] - means[0]))
-    assert regret[4] == 0.0
-    assert regret[6] == pytest.approx(2 * (means[2] - means[0]))
-
-
-def test_every_decision_grows_older_day_by_day_and_leaves():
-    player = Fixed()
-    play_batches(small(), {"": lambda *_: player}, 1)
-    for made in range(7):
-        ages = [(age, paid) for day, age, paid in player.told if day == made]
-        assert [age for age, _ in ages] == [1, 2, 3, 4, 5]
-        assert all(paid is ages[0][1] for _, paid in ages)
-        assert (np.diff(ages[0][1], axis=1) >= 0).all()
+    assert regret[:4] == pytest.approx([2 * (means[1] - means[0])] * 4)
+    assert regret[4:6] == pytest.approx([0.0, 0.0])
+    # A new arm has the first decision of its first day, which arm 0 would have had.
+    assert regret[6] == pytest.approx(means[2] - means[0])
+    assert regret[7:] == pytest.approx([2 * (means[2] - means[0])] * 5)
 
 
 def test_a_policy_learns_and_new_arms_are_tried():
@@ -105,35 +88,9 @@ def test_refuses_what_is_no_service():
         play_batches(good, {"": ac.TPUCBFR(5)}, 1)
 
 
-def test_the_filter_is_the_posterior_of_a_gaussian():
-    """Sums of innovations give what conditioning on every decision's seen days gives."""
-    history = listening.ListeningHistory(3)
-    service = listening.service(2, 5, 3, 5)
-    it = listening.GaussianFilter(history, service, (0, 0))
-    dice = np.random.default_rng(8)
-    pay = (dice.random((3, listening.DAYS)) < 0.4).astype(float)
-    ages = [4, 2, 1]
-    for row, age in enumerate(ages):
-        paid = np.concatenate([[0.0], pay[row].cumsum()])[None]
-        for day in range(1, age + 1):
-            it.learn(np.array([1]), day, paid)
-    precision = np.linalg.inv(history.between)
-    known = precision @ history.mean
-    for row, age in enumerate(ages):
-        inverse = np.linalg.inv(history.within[:age, :age])
-        precision[:age, :age] += inverse
-        known[:age] += inverse @ pay[row, :age]
-    mean = np.linalg.solve(precision, known).sum()
-    deviation = np.sqrt(np.linalg.inv(precision).sum())
-    m, v = it.totals(np.array([0, 1]))
-    assert m[1] == pytest.approx(mean, rel=1e-6)
-    assert np.sqrt(v[1]) == pytest.approx(deviation, rel=1e-6)
-    assert m[0] == pytest.approx(history.mean.sum(), rel=1e-6)
-
-
 def test_old_arms_tell_how_arms_differ():
     """Mean and deviation of totals over the arms of the history, beside those of many arms (within 15 %)."""
-    history = listening.ListeningHistory(11, 0.4)
-    means = np.array([law.means(59).sum() * 59 for law in families.listeners(4000, 12, 59, 0.4)])
-    assert history.mean.sum() == pytest.approx(means.mean(), rel=0.15)
-    assert np.sqrt(history.between.sum()) == pytest.approx(means.std(), rel=0.15)
+    prior = filter_from(listening.old_listeners(11, 0.4))
+    means = np.array([law.means(59).sum() for law in families.listeners(4000, 12, 59, 0.4)])
+    assert np.sum(prior.mean) == pytest.approx(means.mean(), rel=0.15)
+    assert np.sqrt(np.sum(prior.between)) == pytest.approx(means.std(), rel=0.15)

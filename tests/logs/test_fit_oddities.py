@@ -117,8 +117,9 @@ def test_what_is_odd_stands_first(capsys, tmp_path):
     assert app.run(["fit", str(tmp_path / "d.csv"), str(tmp_path / "p.csv")]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("odd: an arm is called 'NA'")
-    assert [line.split(":")[0] for line in lines[1:5]] == [
-        "How rewards arrive", "How long to wait", "Which arm pays best", "What to do next",
+    assert [line.split(":")[0] for line in lines[1:6]] == [
+        "How rewards arrive", "What early pieces tell", "How long to wait", "Which arm pays best",
+        "What to do next",
     ]  # fmt: skip
 
 

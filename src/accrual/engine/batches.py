@@ -8,15 +8,15 @@ round of the general loop.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from accrual.core.arrays import Floats, Ints
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, whole
-from accrual.engine.general_feed import GeneralFeed, GeneralRunFeed, LearnerGroups, World, pay_of, world_of
-from accrual.engine.general_loop import Flags, GeneralChain, check_feedback
+from accrual.engine.general_feed import GeneralRunFeed, World, world_of
+from accrual.engine.general_loop import GeneralChain, check_feedback
 from accrual.policies.base import Policy
 from accrual.problems.problem import Problem
 
@@ -34,28 +34,18 @@ class Batches(NamedTuple):
     goes: Sequence[int]  # arms: the first day on which it may not be chosen any more
 
 
-class Player(Protocol):
-    """Something that is compared with the policies of the library, written in plain Python."""
-
-    def choose(self, day: int, playing: Flags, batch: int) -> Ints:
-        """Choose the arms of the day's decisions, among those that are `playing`."""
-
-    def learn(self, arms: Ints, age: int, paid: Floats) -> None:
-        """Learn from one day's decisions, now `age` days old: `paid` is what they paid in 0, 1, ... days."""
-
-
 def play_batches(
-    service: Batches, players: Mapping[str, Any], runs: int | range, seed: int = 0
+    service: Batches, policies: Mapping[str, Policy], runs: int | range, seed: int = 0
 ) -> npt.NDArray[np.float64]:
-    """Return the regret of every day against the best arm in play: players x runs x days.
+    """Return the regret of every day against the best arm in play: policies x runs x days.
 
-    A decision's pay depends on the seed, the run, the decision's number and its arm, so all players meet
-    the same noise.
+    A decision's pay depends on the seed, the run, the decision's number and its arm, so all policies
+    meet the same noise.
 
     Parameters
     ----------
     service : Batches
-    players : mapping of str to Policy, or to a callable that makes a `Player` from (service, key)
+    policies : mapping of str to Policy
     runs : int or range
     seed : int
 
@@ -75,24 +65,19 @@ def play_batches(
     if service.problem.window != service.problem.groups:
         raise InputError("a service's window is in days, and each day is a group")
     world = world_of(service.problem, service.batch)
-    regret = np.zeros((len(players), len(numbers), service.days))
-    for p, given in enumerate(players.values()):
-        if isinstance(given, Policy):
-            check_feedback(given, "in batches")
+    regret = np.zeros((len(policies), len(numbers), service.days))
+    for p, policy in enumerate(policies.values()):
+        check_feedback(policy, "in batches")
         for r, run in enumerate(numbers):
-            regret[p, r] = _one(service, world, given, (seed, run))
+            regret[p, r] = _one(service, world, policy, (seed, run))
     return regret
 
 
-def _one(service: Batches, world: World, given: Any, key: tuple[int, int]) -> Floats:
+def _one(service: Batches, world: World, policy: Policy, key: tuple[int, int]) -> Floats:
     """Return the regret of every day of one run."""
     means, comes, goes = service.problem.means, np.asarray(service.comes), np.asarray(service.goes)
     source = GeneralRunFeed(world, key, span=1)
-    chain = (
-        GeneralChain(given, world, source.span, key)
-        if isinstance(given, Policy)
-        else _PlayerChain(given(service, key), world)
-    )
+    chain = GeneralChain(policy, world, source.span, key)
     regret = np.zeros(service.days)
     for day in range(service.days):
         playing = goes[comes <= day] > day
@@ -100,24 +85,3 @@ def _one(service: Batches, world: World, given: Any, key: tuple[int, int]) -> Fl
         chosen = chain.advance(source.read(1), day + 1, 1)
         regret[day] = (means[: len(playing)][playing].max() - means[chosen]).sum()
     return regret
-
-
-class _PlayerChain:
-    """A `Player` in one run, called as a `GeneralChain` is."""
-
-    def __init__(self, player: Player, world: World) -> None:
-        self._player, self._world = player, world
-        self._times = LearnerGroups(np.arange(1, world.window + 1), at_once=False)
-        self._pending: list[tuple[Ints, Floats]] = []  # the newest day's decisions first
-
-    def play_arms(self, playing: Flags) -> None:
-        self._playing = playing
-
-    def advance(self, feed: GeneralFeed, start: int, length: int) -> Ints:
-        world = self._world
-        chosen = self._player.choose(start - 1, self._playing, world.batch)
-        self._pending.insert(0, (chosen, pay_of(world, chosen, feed, self._times)))
-        del self._pending[world.window :]
-        for age, (made, paid) in enumerate(self._pending, start=1):
-            self._player.learn(made, age, paid)
-        return chosen

@@ -218,27 +218,6 @@ def pay_by_laws(draw: Any) -> Function:
     return pay
 
 
-def pay_of(world: World, arms: Ints, feed: GeneralFeed, times: LearnerGroups) -> Floats:
-    """Return what the decisions of a span have paid when each group ends, had they chosen these arms."""
-    earned = np.zeros((len(arms), len(times.ends) + 1))
-    x, scratch = feed.x[len(feed.x) - len(feed.u) :], np.zeros((1, world.scratch))
-    _pay_kernel(world.pay)(world.arrays, world.caps, arms, x, feed.u, times, earned, scratch)
-    return earned
-
-
-@functools.cache
-def _pay_kernel(pay: Function) -> Function:
-    @kernel
-    def pay_all(
-        arrays: Any, caps: Floats, arms: Ints, x: Floats, u: Floats,
-        times: LearnerGroups, earned: Floats, scratch: Floats,
-    ) -> None:  # fmt: skip
-        for i in range(len(arms)):
-            pay(arrays, caps, arms[i], x[i], u[i : i + 1], times, earned[i], scratch)
-
-    return pay_all
-
-
 class GeneralRunFeed:
     """The draws of one run, span after span; a span is at most `span` rounds."""
 

@@ -23,6 +23,7 @@ from accrual.core.groups import group_of
 from accrual.core.interval import Interval
 from accrual.core.number_text import figure, notebook_html
 from accrual.core.pictures import COLOURS
+from accrual.logs.early import share_told, told_from
 from accrual.policies.age_prior import STEPS, AgePrior, with_history
 from accrual.problems.laws import EmpiricalLaw
 from accrual.problems.problem import WINDOW_MOST, Problem
@@ -411,6 +412,7 @@ def conclusions(fitted: Fitted) -> list[str]:
     """Say how rewards arrive, how long to wait, which arm pays best, and what to do next."""
     return [
         f"How rewards arrive: {_arrival(fitted)}",
+        *_early_lines(fitted),
         f"How long to wait: {_waiting(fitted)}",
         f"Which arm pays best: {best_arm(fitted.known)}",
         *personal_lines(fitted.contexts),
@@ -442,6 +444,21 @@ def _arrival(fitted: Fitted) -> str:
         f"half of a decision's reward has come by age {time(fitted, half)} and 90 % by age "
         f"{time(fitted, most)}, counting all that comes up to age {time(fitted, fitted.recommended.watched)}"
     )
+
+
+def _early_lines(fitted: Fitted) -> list[str]:
+    """Say from which ages on most of a total can be told from what has come."""
+    samples = [arm.sample for arm in fitted.known]
+    share = share_told([sample.steps(fitted.window, STEPS)[:, :STEPS] for sample in samples])
+    if share is None:
+        return []
+    half, most = (time(fitted, (told_from(share, level) + 1) / STEPS * fitted.window) for level in (0.5, 0.8))
+    count = sum(len(sample.lengths) for sample in samples)
+    return [
+        f"What early pieces tell: by age {half}, what has come explains half of the variance of totals "
+        f"between decisions of the same arm, and by age {most} 80 % (from {count:,} closed decisions, "
+        "without an interval)"
+    ]
 
 
 def _waiting(fitted: Fitted) -> str:

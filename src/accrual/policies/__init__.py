@@ -10,10 +10,13 @@ from accrual.policies.age_lin import AgeLinTS as AgeLinTS
 from accrual.policies.age_prior import AgePrior as AgePrior
 from accrual.policies.age_ts import AgeTS as AgeTS
 from accrual.policies.age_ucb import AgeUCB as AgeUCB
+from accrual.policies.gaussian_filter import GaussianFilter as GaussianFilter
 from accrual.policies.imed import IMED as IMED
 from accrual.policies.klucb import KLUCB as KLUCB
 from accrual.policies.lin import LinTS as LinTS
 from accrual.policies.lin import LinUCB as LinUCB
+from accrual.policies.otf_lin import OTFLinTS as OTFLinTS
+from accrual.policies.otf_lin import OTFLinUCB as OTFLinUCB
 from accrual.policies.thompson import ThompsonSampling as ThompsonSampling
 from accrual.policies.tpucbew import TPUCBEW as TPUCBEW
 from accrual.policies.tpucbfrg import TPUCBFR as TPUCBFR
