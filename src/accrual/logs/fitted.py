@@ -220,15 +220,73 @@ def _settled(rows: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Arm:
-    """What is known about one arm; `mean`, `spread` and `cap` are None where no decision has closed."""
+    """What is known about one arm; all but counts are None where fewer than two decisions have closed.
+
+    Attributes
+    ----------
+    clusters : int or None
+        How many clusters of decisions the arm has; None where the fit was not told of any.
+    mean : Interval or None
+    large_totals : LargeTotals or None
+        How much of the mean rests on the largest decisions.
+    cap : Cap or None
+    spread : Shares or None
+    curve : Curve or None
+        What a decision has paid by each age.
+    sample : Sample
+    """
 
     name: str
     decisions: int
     closed: int
+    clusters: int | None
     mean: Interval | None
+    large_totals: LargeTotals | None
     cap: Cap | None
     spread: Shares | None
+    curve: Curve | None
     sample: Sample = field(repr=False)
+
+
+@dataclass(frozen=True)
+class LargeTotals:
+    """How much of what an arm paid came from its largest decisions.
+
+    Attributes
+    ----------
+    largest, ten : float
+        The share of all that was paid that the largest decision paid, and the ten largest.
+    variance : float
+        The share of the variance of the arm's mean that one decision makes.
+    index : float or None
+        The tail index of totals: of large ones about x**-index exceed x. None where too few were paid to tell.
+    heavy : bool
+        Whether the interval of the mean cannot be trusted because of them.
+    """
+
+    largest: float
+    ten: float
+    variance: float
+    index: float | None
+    heavy: bool
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What a decision has paid on average by the end of each group: the mean cumulative function.
+
+    Attributes
+    ----------
+    value, low, high : sequence of float
+        With 95 % intervals, each for its own age.
+    followed : sequence of int
+        How many decisions were followed up to that age.
+    """
+
+    value: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+    followed: Sequence[int]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from accrual.core.arrays import Floats, Ints
 from accrual.core.groups import NUDGE, is_closed, is_within
 from accrual.core.jit import kernel
 from accrual.logs.estimate.blocks import decision_blocks
+from accrual.logs.estimate.clusters import cluster_numbers, score_clusters
 from accrual.logs.estimate.cumulative_means import CumulativeMeans, FollowedDecisions, RiskCells
 from accrual.logs.estimate.grids import Grid
 from accrual.logs.estimate.sample import ClosedTotals
@@ -150,6 +151,12 @@ def final_pass(log: Log, groups: Grid, bins: Grid, largest: Floats, sample: int)
         totals, *_ = (means.score(who, places)[1] for means, who, places in shown)
         closed = np.flatnonzero(is_closed(some.followed, groups.edges[-1]))
         found.closed.add(hashed[closed], some.arm[closed], totals[closed], at[closed])
+    if log.cluster:
+        numbers = cluster_numbers(log)
+        for place, means in enumerate((found.arms, found.pooled, found.course)):
+            score_clusters(
+                log, numbers, means, lambda some, place=place: _shown(found, some, cells, course_cells)[place][1:]
+            )
     return found
 
 
