@@ -35,7 +35,7 @@ from accrual.logs.estimate import (
     trace_curve,
     watched,
 )
-from accrual.logs.fitted import Arm, Cap, Curve, Finding, Fitted, Shares, to_ten_digits
+from accrual.logs.fitted import Arm, Cap, Curve, Finding, Fitted, LargeTotals, Shares, to_ten_digits
 from accrual.logs.log import Log
 from accrual.logs.open_log import open_log
 from accrual.logs.read import ReadingOptions, context_oddities
@@ -189,7 +189,7 @@ def fit_log(
             closed=int(closed_by_arm[a]),
             clusters=None if clusters is None else int(clusters[a]),
             mean=mean,
-            large_totals=final.arms.large_totals(a) if mean else None,
+            large_totals=_large_totals(final, a) if mean else None,
             cap=caps[a] if mean else None,
             spread=_shares(known[a], log.signed) if a in known and known[a].total > 0.0 else None,
             curve=curves.get(a),
@@ -330,9 +330,15 @@ def _cautions(log: Log, arms: list[Arm], found: FinalPass, uniform: bool) -> Ite
         )
 
 
+def _large_totals(found: FinalPass, arm: int) -> LargeTotals:
+    """Diagnose an arm's large totals; those of all arms together say what it may pay yet."""
+    own = found.arms.large_totals(arm)
+    return replace(own, heavy=own.heavy or found.pooled.large_totals(0).heavy)
+
+
 def _heavy_totals(arms: list[Arm], found: FinalPass) -> Iterator[str]:
     """Say where means rest on a few large decisions, and what can be said instead."""
-    heavy = [arm for arm in arms if arm.mean and arm.large_totals and arm.large_totals.heavy]
+    heavy = [arm for a, arm in enumerate(arms) if arm.mean and found.arms.large_totals(a).heavy]
     together = found.pooled.large_totals(0)
     if not heavy and not together.heavy:
         return
