@@ -30,7 +30,7 @@ from tests.logs.drawn_logs import (
 )  # fmt: skip
 
 LOW, HIGH = 0.92, 0.98
-SIZES = (20, 50, 200, 2_000, 20_000, 200_000)
+SIZES = (20, 50, 200, 2_000, 20_000)
 TOTAL_SIZES = (20, 50, 200, 1_000, 5_000)
 WINDOWS = 200  # logs, at most: each goes through files and DuckDB
 

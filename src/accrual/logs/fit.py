@@ -48,7 +48,7 @@ _VALUE_MOST = 1e60
 _FEW = 60  # decisions, below which the mean of an arm that a bandit gave up is mostly bad luck
 _NAMED = 5
 FEW_HELD = "in 80 to 99 %"  # by benchmarks/fit_coverage.py --totals
-HEAVY_HELD = "on simulated logs in 35 to 97 %"  # by benchmarks/fit_coverage.py --tails
+HEAVY_HELD = "in 53 to 98 % of simulated logs"  # by benchmarks/fit_coverage.py --tails
 FEW_CLUSTERS = 30  # by benchmarks/fit_coverage.py --clusters
 _CAPPED_BY = 20  # decisions that the suggested cap would cap, about: none of them makes the mean alone
 
@@ -358,8 +358,9 @@ def _heavy_totals(arms: list[Arm], found: FinalPass) -> Iterator[str]:
     top = np.sort(np.concatenate([found.closed.of(a)[1] for a in range(len(arms))]))[-_CAPPED_BY:]
     cap = f"{top[0]:.2g}" if len(top) == _CAPPED_BY and top[0] > 0.0 else "NUMBER"
     yield (
-        f"{rest}. If larger ones are still to come, the 95 % intervals below are too low ({HEAVY_HELD} they "
-        f"held). Means of totals capped at {cap}, say, are better known: --cap-totals {cap}"
+        f"{rest}. If larger ones are still to come, means and intervals below are too low: intervals like "
+        f"these held the true mean {HEAVY_HELD}. Means of totals capped at {cap}, say, are better known: "
+        f"--cap-totals {cap}"
     )
 
 
@@ -372,8 +373,9 @@ def _warnings(log: Log, arms: list[Arm], pooled: GroupEstimate, known: dict[int,
     warnings = []
     if any(arm.cap and arm.cap.given is None for arm in arms):
         warnings.append(
-            "a cap cannot be learned from a log: the next decision may pay more than any before; "
-            "give your own if you know one"
+            "a cap cannot be learned from a log: the next decision may pay more than any before, and what "
+            "happens in fewer than 3 in n of an arm's n decisions may be missing from the log and from every "
+            "interval; give your own cap if you know one"
         )
     if log.least_propensity is not None:
         warnings.append(
@@ -381,10 +383,16 @@ def _warnings(log: Log, arms: list[Arm], pooled: GroupEstimate, known: dict[int,
             "that an arm chosen less often after bad luck is not put too low; the spread of all arms "
             "together is not weighted"
         )
+    if log.cluster:
+        warnings.append(
+            f"errors allow for decisions that share their {log.cluster} and pay alike: what such a cluster "
+            "moves a mean by is added up first"
+        )
     unknown_arms = [arm.name for arm in arms if arm.mean is None]
     if unknown_arms:
         warnings.append(
-            f"fewer than two decisions have closed of {', '.join(unknown_arms[:10])}"
+            f"fewer than two decisions{' or clusters' if log.cluster else ''} have closed of "
+            f"{', '.join(unknown_arms[:10])}"
             f"{' and others' if len(unknown_arms) > 10 else ''}: nothing is known about their means"
         )
     if log.counts.identical:

@@ -31,6 +31,7 @@ FORMAT = "accrual problem"
 VERSION = 1
 ARMS_SHOWN = 20
 WINNERS_SHOWN = 6
+AT_ONCE = 1e-9  # of the age watched: what comes by then comes at once
 _MOST = 1 << 30  # bytes of a file that is read
 _LEVEL = 0.05
 _Z = 1.959964
@@ -39,7 +40,6 @@ _HEADS = ("decisions", "closed", "mean", "low", "high", "largest", "most", "cap"
 _ARMS_DRAWN = 7  # with intervals; more than there are colours would be a tangle
 _RISK_PLACES = 5  # ages at which the numbers followed are written
 _RISK_NAME = 14  # characters of an arm's name beside them
-_AT_ONCE = 1e-9  # of the age watched
 _BARS_MOST = 40  # points with error bars; beyond that intervals are drawn as bands
 
 
@@ -543,7 +543,7 @@ def _arrival(fitted: Fitted) -> str:
 
 def _by(fitted: Fitted, age: float) -> str:
     """Write by which age something has come; an age that nobody can tell from 0 is none."""
-    return "at once" if age < _AT_ONCE * fitted.recommended.watched else f"by age {time(fitted, age)}"
+    return "at once" if age < AT_ONCE * fitted.recommended.watched else f"by age {time(fitted, age)}"
 
 
 def _waiting(fitted: Fitted) -> str:
@@ -553,8 +553,8 @@ def _waiting(fitted: Fitted) -> str:
         f"a window of {time(fitted, advice.window.value)} catches 99 % of that "
         f"(95 % interval {low} to {high}); cut it into {advice.groups} groups"
     )
-    if advice.window.high < _AT_ONCE * advice.watched:
-        advised = "99 % of that comes at once, so that any window catches it"
+    if _by(fitted, advice.window.value) == "at once":
+        advised = f"99 % of that comes at once (95 % interval: {_by(fitted, advice.window.high)} at the latest)"
     share, least, most = (
         f"{100 * x:.2f}" for x in (advice.beyond.value, advice.beyond.low, advice.beyond.high)
     )
@@ -641,8 +641,8 @@ def _finding(finding: Any) -> str:
 
 
 def time(fitted: Fitted, value: float) -> str:
-    """Write a length of time in the unit that suits the window."""
-    return show_length(value, fitted.unit == "seconds", like=fitted.window)
+    """Write a length of time in the unit that suits the window, or in its own where it is longer."""
+    return show_length(value, fitted.unit == "seconds", like=max(fitted.window, value))
 
 
 def arm_rows(fitted: Fitted) -> list[tuple[str, list[float]]]:
@@ -859,6 +859,7 @@ def _draw(fitted: Fitted, path: str | os.PathLike[str] | None = None) -> Any:
         scale, _, name = suiting(fitted.window)
         unit = f"age in {name}"
     figure = need("matplotlib.figure", "plot").Figure(figsize=(11, 9), layout="constrained")
+    figure.get_layout_engine().set(h_pad=0.12)
     above, below = figure.subfigures(2, 1, height_ratios=[1.1, 1.0])
     _draw_curves(fitted, above.subplots(), scale, unit)
     left, right = below.subplots(1, 2)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from accrual.logs.estimate.clusters import cluster_numbers
 from accrual.logs.estimate.cumulative_means import FEW_PAYING, FollowedDecisions, arm_mean, complete
 from accrual.logs.estimate.grids import EvenGrid, FineGrid
 from accrual.logs.estimate.intervals import GroupEstimate
@@ -31,6 +32,7 @@ __all__ = [
     "GroupEstimate",
     "Tail",
     "arm_mean",
+    "cluster_numbers",
     "complete",
     "count_closed",
     "course_grid",

@@ -171,7 +171,8 @@ class ScoreSumsByGroup(NamedTuple):
     moved: Floats
     moved_part: Floats
     parts: Floats  # 3 x arms x r: squared weights, weights times what was expected of that part, its square
-    # Arms x groups x 3: squares, cubes and fourth powers of the scores up to the end of each group.
+    # Arms x groups x 3: squares, cubes and fourth powers of the scores up to the end of each group; or arms x
+    # 1 x 3, of all groups together.
     powers: Floats
     most_moved: Floats  # the largest square of a score of all groups together, by arm
     money: Floats  # all that decisions of each arm paid
@@ -192,7 +193,8 @@ class CumulativeMeans:
         Pieces after the last group, or after their decision's own window.
     """
 
-    def __init__(self, cells: RiskCells, grid: Grid, arms: int) -> None:
+    def __init__(self, cells: RiskCells, grid: Grid, arms: int, by_age: bool = True) -> None:
+        """Take the cells and the groups that they make; `by_age` for errors of the means up to each group."""
         self._cells, self._grid, groups = cells, grid, len(grid)
         # By the last cell of a decision: weights and their squares, whole, and for the part of it followed.
         self._ending, self._partial = np.zeros((2, 2, arms, len(cells)))
@@ -202,7 +204,7 @@ class CumulativeMeans:
         moved, moved_part = np.zeros((2, arms, groups + 1, groups))
         self._score_sums = ScoreSumsByGroup(
             np.zeros((arms, groups, groups)), moved, moved_part, np.zeros((3, arms, groups + 1)),
-            np.zeros((arms, groups, 3)), np.zeros(arms), np.zeros(arms), np.full((arms, TOPS), -np.inf),
+            np.zeros((arms, groups if by_age else 1, 3)), np.zeros(arms), np.zeros(arms), np.full((arms, TOPS), -np.inf),
             np.zeros(arms, np.int64),
         )  # fmt: skip
         self.clusters: Ints | None = None  # how many each arm has, where errors are those of clusters
@@ -264,7 +266,8 @@ class CumulativeMeans:
             so_far = np.cumsum(mine, axis=1) / self._steps.most[a]
             self.clusters[a] += len(mine)
             self._cluster_products[a] += mine.T @ mine
-            self._cluster_powers[a] += np.stack([(so_far**power).sum(axis=0) for power in (2, 3, 4)], axis=1)
+            powers = np.stack([(so_far**power).sum(axis=0) for power in (2, 3, 4)], axis=1)
+            self._cluster_powers[a] += powers[-self._cluster_powers.shape[1] :]
 
     @property
     def largest(self) -> Floats:
@@ -380,19 +383,21 @@ def add_scores(
         if done < groups and steps.group[last] >= done:
             whole = steps.reached[a, last] - steps.reached[a, steps.start[done]]
             rest = w * (whole + ends.part[i] * steps.expected[a, last])
-        for g in range(groups):
+        moved[i] = -w * steps.reached[a, steps.start[done]] - rest
+        for k in range(number):
+            moved[i] += by_group[touched[k]]
+        share = moved[i] / steps.most[a]
+        sums.most_moved[a] = max(sums.most_moved[a], share * share)
+        add_powers(sums.powers[a, -1], share)
+        so_far = 0.0
+        for g in range(sums.powers.shape[1] - 1):
             if g < done:
-                moved[i] -= w * (steps.reached[a, steps.start[g + 1]] - steps.reached[a, steps.start[g]])
+                so_far -= w * (steps.reached[a, steps.start[g + 1]] - steps.reached[a, steps.start[g]])
             elif g == done:
-                moved[i] -= rest
+                so_far -= rest
             if marked[g] == i:
-                moved[i] += by_group[g]
-            share = moved[i] / steps.most[a]
-            square = share * share
-            sums.powers[a, g, 0] += square
-            sums.powers[a, g, 1] += square * share
-            sums.powers[a, g, 2] += square * square
-        sums.most_moved[a] = max(sums.most_moved[a], square)
+                so_far += by_group[g]
+            add_powers(sums.powers[a, g], so_far / steps.most[a])
         for k in range(number):
             g = touched[k]
             x = by_group[g]
@@ -409,6 +414,15 @@ def add_scores(
         sums.parts[1, a, done] += w * rest
         sums.parts[2, a, done] += rest * rest
     return late
+
+
+@kernel
+def add_powers(powers: Floats, share: float) -> None:
+    """Add the square, the cube and the fourth power of a score."""
+    square = share * share
+    powers[0] += square
+    powers[1] += square * share
+    powers[2] += square * square
 
 
 @kernel

@@ -20,7 +20,7 @@ from accrual.logs.fitted import LargeTotals
 TOPS = 64  # of the largest totals of an arm, which are kept
 _TAIL = 0.1  # of the totals above 0: those that tell the tail's index
 _TAIL_LEAST = 5
-_INDEX_MOST, _SHARE_LEAST = 2.0, 0.08  # a heavy tail, in a log where single decisions matter
+_INDEX_MOST, _SHARE_LEAST = 2.1, 0.08  # a heavy tail, in a log where single decisions matter
 _ALONE = 0.4  # of the variance: one decision alone makes this much
 
 

@@ -135,8 +135,8 @@ def final_pass(log: Log, groups: Grid, bins: Grid, largest: Floats, sample: int)
     cells, course_cells = RiskCells(ends, arms, groups), RiskCells(ends, 1, bins)
     found = FinalPass(
         CumulativeMeans(cells, groups, arms),
-        CumulativeMeans(cells, groups, 1),
-        CumulativeMeans(course_cells, bins, 1),
+        CumulativeMeans(cells, groups, 1, by_age=False),
+        CumulativeMeans(course_cells, bins, 1, by_age=False),
         ClosedTotals(arms, sample),
     )
     for some, *_ in decision_blocks(log):
