@@ -19,14 +19,24 @@ import pandas as pd
 from scipy import special
 
 import accrual as ac
-from accrual.logs.estimate.cumulative_means import FEW_PAYING, FollowedDecisions, arm_mean
+from accrual.logs.estimate.cumulative_means import FollowedDecisions, arm_mean
 from accrual.logs.estimate.grids import EvenGrid
+from accrual.logs.estimate.large_totals import FEW_PAYING
 from accrual.logs.fit import fit_log
 from accrual.logs.open_log import open_log
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.logs.drawn_logs import (
-    CASES, GROUPS, LAWS, OPEN, TOTALS, estimated, estimated_of, means_of, study, totals,
+    CASES,
+    GROUPS,
+    LAWS,
+    OPEN,
+    TOTALS,
+    estimated,
+    estimated_of,
+    means_of,
+    study,
+    totals,
 )  # fmt: skip
 
 LOW, HIGH = 0.92, 0.98
@@ -63,9 +73,10 @@ TAILS: dict[str, Callable[[np.random.Generator, int], npt.NDArray[np.float64]]] 
     "Poisson 1.5 (new)": lambda dice, n: dice.poisson(1.5, n).astype(np.float64),
 }
 TAIL_MEANS = {
-    "1 in 200 pays 200 times": 1.995, "Pareto 1.5": 3.0, "log-normal 2": np.exp(2.0), "Pareto 1.8 (new)": 2.25,
-    "Weibull 0.3 (new)": float(special.gamma(1.0 + 1.0 / 0.3)), "log-normal 1.5": np.exp(1.125),
-    "log-normal 1": np.exp(0.5), "30 % x exponential": 0.3, "exponential": 1.0, "gamma 0.7 (new)": 0.7,
+    "1 in 200 pays 200 times": 1.995, "Pareto 1.5": 3.0, "log-normal 2": np.exp(2.0),
+    "Pareto 1.8 (new)": 2.25, "Weibull 0.3 (new)": float(special.gamma(1.0 + 1.0 / 0.3)),
+    "log-normal 1.5": np.exp(1.125), "log-normal 1": np.exp(0.5), "30 % x exponential": 0.3,
+    "exponential": 1.0, "gamma 0.7 (new)": 0.7,
     "20 % pay 1 (new)": 0.2, "Poisson 1.5 (new)": 1.5,
 }  # fmt: skip
 TAIL_SIZES = (150, 500, 2_000, 10_000)
@@ -78,7 +89,10 @@ def show_tails(repetitions: int) -> None:
     both arms together, are heavy, or where fewer than 30 decisions paid. The capped mean is that of totals
     up to the law's 98 % quantile.
     """
-    print(f"{'totals':26} {'of an arm':>9} {'held':>6} {'warned':>6} {'of misses':>9} {'unwarned held':>13} capped")
+    print(
+        f"{'totals':26} {'of an arm':>9} {'held':>6} {'warned':>6} {'of misses':>9} {'unwarned held':>13} "
+        "capped"
+    )
     for name, size in itertools.product(TAILS, TAIL_SIZES):
         law, true = TAILS[name], TAIL_MEANS[name]
         many = law(np.random.default_rng(5), 2_000_000)
@@ -107,11 +121,14 @@ def show_tails(repetitions: int) -> None:
 
 
 def show_tail_ages(repetitions: int, size: int = 1_500) -> None:
-    """Print how often the 99 % age and the last groups of the spread hold, and how often large totals are warned of.
+    """Print how often the 99 % age and the last groups of the spread hold, and are warned of.
 
     Through the whole of a fit: each decision's total comes at one exponential age of mean 10, none after 60.
     """
-    print("\nthrough the whole of a fit: the 99 % age, the last three of six groups, warned, where either failed")
+    print(
+        "\nthrough the whole of a fit: the 99 % age, the last three of six groups, warned, and warned where "
+        "either failed"
+    )
     share = np.diff(1.0 - np.exp(-np.linspace(0.0, 6.0, 7))) / (1.0 - np.exp(-6.0))
     age = -10.0 * np.log(1.0 - 0.99 * (1.0 - np.exp(-6.0)))
     for name in ("1 in 200 pays 200 times", "Pareto 1.5", "log-normal 2", "log-normal 1", "exponential"):
@@ -159,19 +176,21 @@ def show_clusters(repetitions: int) -> None:
             cluster = np.repeat(np.arange(number), sizes)
             size = len(cluster)
             level = np.ones(size) if kind == "alone" else dice.lognormal(0.0, 0.7, number)[cluster]
-            arm = (dice.integers(2, size=number)[cluster] if kind == "bursts" else dice.integers(2, size=size))
+            arm = dice.integers(2, size=number)[cluster] if kind == "bursts" else dice.integers(2, size=size)
             late = np.repeat(dice.random(number), sizes) if kind == "bursts" else dice.random(size)
             done = np.minimum((late / OPEN * GROUPS).astype(np.int64), GROUPS)
             pay = level[:, None] * dice.exponential(1.0 / GROUPS, (size, GROUPS))
             true = 1.0 if kind == "alone" else float(np.exp(0.245))
-            plain, grouped = (estimated(pay, done, arm, [pay.sum(axis=1).max()] * 2, c) for c in (None, cluster))
+            plain, grouped = (
+                estimated(pay, done, arm, [pay.sum(axis=1).max()] * 2, c) for c in (None, cluster)
+            )
             for a, mean in means_of(grouped).items():
                 assert grouped.clusters is not None
                 if grouped.clusters[a] < 2:
                     continue
                 other = means_of(plain)[a]
                 shares = [found.of(a).shares() for found in (plain, grouped)]
-                spread = [np.mean((one[1] <= 1 / GROUPS) & (1 / GROUPS <= one[2])) for one in shares]
+                spread = [np.mean((one[1] <= 1 / GROUPS) & (one[2] >= 1 / GROUPS)) for one in shares]
                 hits.append((other.low <= true <= other.high, mean.low <= true <= mean.high, *spread))
         a, b, c, d = np.mean(hits, axis=0)
         print(f"{kind:10} {number:6} {number * each:9,}  {a:.3f} {c:.3f}; {b:.3f} {d:.3f}", flush=True)

@@ -14,13 +14,13 @@ import numpy.typing as npt
 
 from accrual.core.interval import Interval
 from accrual.logs.estimate.cumulative_means import (
-    FEW_PAYING,
     CumulativeMeans,
     FollowedDecisions,
     RiskCells,
     arm_mean,
 )
 from accrual.logs.estimate.grids import EvenGrid
+from accrual.logs.estimate.large_totals import FEW_PAYING
 from accrual.logs.fit import arms_differ_in_speed, groups_depend
 from accrual.problems.spreads import as_spread
 

@@ -115,7 +115,7 @@ def _show_arms(fitted: Fitted, most: int) -> None:
         title += f": the first {most} of {len(figures):,} (--arms {len(figures)} shows all)"
     if any(heavy for _, (*_, heavy) in figures[:most]):
         title += " (?: not to be trusted, see above)"
-    heads = ["arm", "decisions", "closed", "mean", "95 %", "largest", "99.9 %", "cap", "in ten largest"]
+    heads = ["arm", "decisions", "closed", "mean", "95 %", "largest", "99.9 %", "cap", "top ten"]
     show_table(heads, rows, title)
 
 
@@ -127,7 +127,10 @@ def _show_curves(fitted: Fitted, most: int) -> None:
     curves = [(arm.name, arm.curve) for arm in fitted.arms if arm.curve is not None]
     rows = []
     for name, curve in curves[: min(most, _ARMS_MOST)]:
-        means = [f"{figure(curve.value[g], 3)} ({figure(curve.low[g], 3)}-{figure(curve.high[g], 3)})" for g in places]
+        means = [
+            f"{figure(curve.value[g], 3)} ({figure(curve.low[g], 3)}-{figure(curve.high[g], 3)})"
+            for g in places
+        ]
         rows += [[shortened(name), *means], ["  followed", *(f"{curve.followed[g]:,}" for g in places)]]
     title = "what a decision has paid by age, on average (95 % interval), and how many were followed so far"
     if len(curves) > _ARMS_MOST:

@@ -170,7 +170,9 @@ def fit_log(
     curves: dict[int, Curve] = {}
     for a, estimate in known.items():
         plain = log.least_propensity is None and closed_by_arm[a] == made[a] and clusters is None
-        nothing = _never_paid(estimate, pooled, caps[a].given, clusters[a] if clusters is not None else np.inf)
+        nothing = _never_paid(
+            estimate, pooled, caps[a].given, clusters[a] if clusters is not None else np.inf
+        )
         by_age = [
             nothing if value == 0.0 and not log.signed
             else arm_mean(
@@ -179,8 +181,10 @@ def fit_log(
             for g, value in enumerate(np.cumsum(estimate.group_means))
         ]  # fmt: skip
         means[a] = replace(by_age[-1], value=float(final.arms.means[a]))
-        ends = ((one.value, one.low, one.high) for one in by_age)
-        curves[a] = Curve(*zip(*ends, strict=True), tuple(estimate.seen.astype(int).tolist()))
+        curves[a] = Curve(
+            tuple(one.value for one in by_age), tuple(one.low for one in by_age),
+            tuple(one.high for one in by_age), tuple(estimate.seen.astype(int).tolist()),
+        )  # fmt: skip
     samples = draw_samples(log, final.closed, length, [m.value if m else None for m in means], size)
     arms = [
         Arm(

@@ -190,9 +190,9 @@ class Fitted:
     def table(self) -> Any:
         """Return the arms as a pandas frame.
 
-        Its columns: decisions, closed, mean (low, high), totals, cap, `in_ten` (the share of what the arm paid
-        that its ten largest decisions paid), and `heavy`: whether so much rests on large decisions that the
-        interval of the mean cannot be trusted.
+        Its columns: decisions, closed, mean (low, high), totals, cap, `in_ten` (the share of what the arm
+        paid that its ten largest decisions paid), and `heavy`: whether so much rests on large decisions that
+        the interval of the mean cannot be trusted.
         """
         pandas = need("pandas", "frames")
         names, figures = zip(*arm_rows(self), strict=True)
@@ -262,28 +262,28 @@ class Arm:
 
     Attributes
     ----------
-    clusters : int or None
-        How many clusters of decisions the arm has; None where the fit was not told of any.
     mean : Interval or None
-    large_totals : LargeTotals or None
-        How much of the mean rests on the largest decisions.
     cap : Cap or None
     spread : Shares or None
+    sample : Sample
+    large_totals : LargeTotals or None
+        How much of the mean rests on the largest decisions.
     curve : Curve or None
         What a decision has paid by each age.
-    sample : Sample
+    clusters : int or None
+        How many clusters of decisions the arm has; None where the fit was not told of any.
     """
 
     name: str
     decisions: int
     closed: int
-    clusters: int | None
     mean: Interval | None
-    large_totals: LargeTotals | None
     cap: Cap | None
     spread: Shares | None
-    curve: Curve | None
     sample: Sample = field(repr=False)
+    large_totals: LargeTotals | None = None
+    curve: Curve | None = None
+    clusters: int | None = None
 
 
 @dataclass(frozen=True)
@@ -297,7 +297,7 @@ class LargeTotals:
     variance : float
         The share of the variance of the arm's mean that one decision makes.
     index : float or None
-        The tail index of totals: of large ones about x**-index exceed x. None where too few were paid to tell.
+        The tail index of totals: about x**-index exceed x, a large number. None where too few paid to tell.
     heavy : bool
         Whether the interval of the mean cannot be trusted because of them, or because of those of all arms
         together.
@@ -536,8 +536,8 @@ def _arrival(fitted: Fitted) -> str:
     arrived = np.maximum.accumulate([0.0, *fitted.arrived["value"]])
     half, most = (float(np.interp(share, arrived, ages)) for share in (0.5, 0.9))
     return (
-        f"half of a decision's reward has come {_by(fitted, half)} and 90 % {_by(fitted, most)}, counting all "
-        f"that comes up to age {time(fitted, fitted.recommended.watched)}"
+        f"half of a decision's reward has come {_by(fitted, half)} and 90 % {_by(fitted, most)}, counting "
+        f"all that comes up to age {time(fitted, fitted.recommended.watched)}"
     )
 
 
@@ -554,7 +554,9 @@ def _waiting(fitted: Fitted) -> str:
         f"(95 % interval {low} to {high}); cut it into {advice.groups} groups"
     )
     if _by(fitted, advice.window.value) == "at once":
-        advised = f"99 % of that comes at once (95 % interval: {_by(fitted, advice.window.high)} at the latest)"
+        advised = (
+            f"99 % of that comes at once (95 % interval: {_by(fitted, advice.window.high)} at the latest)"
+        )
     share, least, most = (
         f"{100 * x:.2f}" for x in (advice.beyond.value, advice.beyond.low, advice.beyond.high)
     )
@@ -915,7 +917,8 @@ def _draw_curves(fitted: Fitted, ax: Any, scale: float, unit: str) -> None:
     shown = drawn[:_ARMS_DRAWN]
     ages = np.arange(fitted.groups + 1) * (fitted.window / fitted.groups / scale)
     for rank, arm in enumerate(shown):
-        assert arm.curve is not None and arm.large_totals is not None
+        assert arm.curve is not None
+        assert arm.large_totals is not None
         value, low, high = (np.array([0.0, *row]) for row in (arm.curve.value, arm.curve.low, arm.curve.high))
         colour = COLOURS[rank % len(COLOURS)]
         mark = " (interval not to be trusted: large decisions)" if arm.large_totals.heavy else ""

@@ -270,8 +270,9 @@ def _cap_totals(log: Log, cap: float) -> None:
     if not (isinstance(cap, int | float) and 0.0 < cap < math.inf):
         raise InputError(f"cap_totals must be a number above 0, not {cap!r}")
     log.query(
-        "CREATE TABLE cut AS SELECT place, decision, value, least(total, $1) - least(total - value, $1) AS kept "
-        "FROM (SELECT rowid AS place, decision, value, sum(value) OVER "
+        "CREATE TABLE cut AS SELECT place, decision, value, "
+        "least(total, $1) - least(total - value, $1) AS kept FROM "
+        "(SELECT rowid AS place, decision, value, sum(value) OVER "
         "(PARTITION BY decision ORDER BY age, value ROWS UNBOUNDED PRECEDING) AS total FROM paid) "
         "WHERE total > $1 OR total - value > $1",
         [cap],

@@ -162,9 +162,9 @@ def _difference(log: ReplayLog, weight: Floats) -> Interval:
             continue
         mean = float(extra @ log.rewards) / mass
         effective = mass**2 / float(extra @ extra)
-        each = extra * (log.rewards - mean) / mass
+        each = np.asarray(extra * (log.rewards - mean) / mass)
         if log.cluster is not None:
-            each = np.bincount(log.cluster, each)
+            each = np.bincount(log.cluster, each).astype(np.float64)
             effective = min(effective, float(np.count_nonzero(np.bincount(log.cluster, extra))))
         error = math.sqrt(float(each @ each) * effective / max(effective - 1.0, 1.0))
         wider = t_factor(max(int(effective) - 1, 1))

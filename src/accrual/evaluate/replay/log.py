@@ -110,7 +110,7 @@ class ReplayLog:
         return within(float(reward.mean()), error, *self.possible, int(self.closed.sum()))
 
     def by_cluster(self, each: Floats) -> Floats:
-        """Return numbers with the mean of `each`, one for each cluster: how far it moves that mean, and the mean.
+        """Return numbers with the mean of `each`, one for each cluster: by how much it moves that mean.
 
         Without clusters they are `each` itself. Where decisions of a cluster are alike, these are independent
         and `each` is not.

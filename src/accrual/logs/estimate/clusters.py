@@ -35,7 +35,7 @@ def score_clusters(
     means: CumulativeMeans,
     shown: Callable[[FollowedDecisions], tuple[FollowedDecisions, Ints]],
 ) -> None:
-    """Make the errors of `means` from clusters; `shown` gives decisions and cells as `means` has seen them."""
+    """Make the errors of `means` from clusters; `shown` gives decisions and cells as `means` saw them."""
     arm = np.concatenate([shown(some)[0].arm for some, *_ in decision_blocks(log)])
     different = int(numbers.max()) + 1
     pairs, unit = np.unique(arm * different + numbers, return_inverse=True)

@@ -44,7 +44,6 @@ from accrual.logs.estimate.intervals import GroupEstimate
 from accrual.logs.estimate.large_totals import TOPS, diagnose
 from accrual.logs.fitted import LargeTotals
 
-FEW_PAYING = 30  # decisions that paid anything, below which the interval of a skewed mean may fail
 _CELLS_MOST, _CELLS_LEAST, _NUMBERS_MOST = 4096, 64, 1 << 22
 _SLOTS = 1 << 16  # equal parts of time, to find the cell of an age
 
@@ -204,11 +203,12 @@ class CumulativeMeans:
         moved, moved_part = np.zeros((2, arms, groups + 1, groups))
         self._score_sums = ScoreSumsByGroup(
             np.zeros((arms, groups, groups)), moved, moved_part, np.zeros((3, arms, groups + 1)),
-            np.zeros((arms, groups if by_age else 1, 3)), np.zeros(arms), np.zeros(arms), np.full((arms, TOPS), -np.inf),
-            np.zeros(arms, np.int64),
+            np.zeros((arms, groups if by_age else 1, 3)), np.zeros(arms), np.zeros(arms),
+            np.full((arms, TOPS), -np.inf), np.zeros(arms, np.int64),
         )  # fmt: skip
         self.clusters: Ints | None = None  # how many each arm has, where errors are those of clusters
-        self._cluster_products = self._cluster_powers = np.zeros(0)
+        self._cluster_products: Floats = np.zeros(0)
+        self._cluster_powers: Floats = np.zeros(0)
 
     def follow(self, arm: Ints, weight: Floats, followed: Floats) -> None:
         """Count decisions among those that are followed."""
@@ -256,7 +256,7 @@ class CumulativeMeans:
         add_group_scores(some, cells, ends, self._steps, rows, scores)
 
     def add_clusters(self, arm: Ints, scores: Floats) -> None:
-        """Make errors from clusters of decisions: the arm of each, and what it moved the means of groups by."""
+        """Make errors from clusters: the arm of each, and what it moved the means of groups by."""
         if self.clusters is None:
             self.clusters = np.zeros(len(self.paying), np.int64)
             self._cluster_products = np.zeros_like(self._score_sums.product)

@@ -18,8 +18,9 @@ from accrual.core.arrays import Floats
 from accrual.logs.fitted import LargeTotals
 
 TOPS = 64  # of the largest totals of an arm, which are kept
+FEW_PAYING = 30  # decisions that paid anything, below which the interval of a skewed mean may fail anyway
 _TAIL = 0.1  # of the totals above 0: those that tell the tail's index
-_TAIL_LEAST = 5
+_TAIL_LEAST = 20  # fewer look heavy by chance in some of many arms
 _INDEX_MOST, _SHARE_LEAST = 2.1, 0.08  # a heavy tail, in a log where single decisions matter
 _ALONE = 0.4  # of the variance: one decision alone makes this much
 
@@ -49,10 +50,11 @@ def diagnose(tops: Floats, money: float, variance: float, paying: int) -> LargeT
     """
     tops = tops[tops > 0.0]
     largest, ten = (float(tops[:count].sum()) / money if money > 0.0 else 0.0 for count in (1, 10))
-    tail = min(max(int(_TAIL * paying), _TAIL_LEAST), len(tops) - 1)
+    tail = min(int(_TAIL * paying), len(tops) - 1)
     index = None
     if tail >= _TAIL_LEAST:
         excess = float(np.log(tops[:tail] / tops[tail]).mean())
         index = 1.0 / max(excess, 1e-3)
-    heavy = variance > _ALONE or (variance > _SHARE_LEAST and index is not None and index < _INDEX_MOST)
+    alone = variance > _ALONE and paying >= FEW_PAYING
+    heavy = alone or (variance > _SHARE_LEAST and index is not None and index < _INDEX_MOST)
     return LargeTotals(min(largest, 1.0), min(ten, 1.0), variance, index, heavy)

@@ -154,9 +154,11 @@ def final_pass(log: Log, groups: Grid, bins: Grid, largest: Floats, sample: int)
     if log.cluster:
         numbers = cluster_numbers(log)
         for place, means in enumerate((found.arms, found.pooled, found.course)):
-            score_clusters(
-                log, numbers, means, lambda some, place=place: _shown(found, some, cells, course_cells)[place][1:]
-            )
+
+            def shown_to(some: FollowedDecisions, place: int = place) -> tuple[FollowedDecisions, Ints]:
+                return _shown(found, some, cells, course_cells)[place][1:]
+
+            score_clusters(log, numbers, means, shown_to)
     return found
 
 
