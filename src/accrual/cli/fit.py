@@ -122,8 +122,8 @@ def _show_arms(fitted: Fitted, most: int) -> None:
 def _show_curves(fitted: Fitted, most: int) -> None:
     from accrual.logs.fitted import risk_places, shortened, time
 
-    room = max((min(line_width(), _WIDEST) - 16) // 17, 1)  # columns of 15 characters and a gap
-    places, length = risk_places(fitted.groups)[-room:], fitted.window / fitted.groups
+    room = max((min(line_width(), _WIDEST) - 16) // 19, 1)  # columns of 16 characters and a gap
+    places, length = risk_places(fitted.groups, min(room, 5)), fitted.window / fitted.groups
     curves = [(arm.name, arm.curve) for arm in fitted.arms if arm.curve is not None]
     rows = []
     for name, curve in curves[: min(most, _ARMS_MOST)]:

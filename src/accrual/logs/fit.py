@@ -378,8 +378,8 @@ def _warnings(log: Log, arms: list[Arm], pooled: GroupEstimate, known: dict[int,
     if any(arm.cap and arm.cap.given is None for arm in arms):
         warnings.append(
             "a cap cannot be learned from a log: the next decision may pay more than any before, and what "
-            "happens in fewer than 3 in n of an arm's n decisions may be missing from the log and from every "
-            "interval; give your own cap if you know one"
+            "happens less often than 3 times in as many decisions as an arm has may be missing from the log "
+            "and from its interval; give your own cap if you know one"
         )
     if log.least_propensity is not None:
         warnings.append(

@@ -38,7 +38,6 @@ _Z = 1.959964
 _NAME_MOST = 40  # characters of an arm's name in a table
 _HEADS = ("decisions", "closed", "mean", "low", "high", "largest", "most", "cap", "in_ten", "heavy")
 _ARMS_DRAWN = 7  # with intervals; more than there are colours would be a tangle
-_RISK_PLACES = 5  # ages at which the numbers followed are written
 _RISK_NAME = 14  # characters of an arm's name beside them
 _BARS_MOST = 40  # points with error bars; beyond that intervals are drawn as bands
 
@@ -861,8 +860,7 @@ def _draw(fitted: Fitted, path: str | os.PathLike[str] | None = None) -> Any:
         scale, _, name = suiting(fitted.window)
         unit = f"age in {name}"
     figure = need("matplotlib.figure", "plot").Figure(figsize=(11, 9), layout="constrained")
-    figure.get_layout_engine().set(h_pad=0.12)
-    above, below = figure.subfigures(2, 1, height_ratios=[1.1, 1.0])
+    above, below = figure.subfigures(2, 1, height_ratios=[1.1, 1.0], hspace=0.05)
     _draw_curves(fitted, above.subplots(), scale, unit)
     left, right = below.subplots(1, 2)
     paying = [arm for arm in fitted.arms if arm.spread is not None]
@@ -941,6 +939,7 @@ def _draw_curves(fitted: Fitted, ax: Any, scale: float, unit: str) -> None:
                 age, y, count, transform=ax.get_xaxis_transform(), ha="center", va="center", fontsize=8,
                 color=colour,
             )  # fmt: skip
+    ax.text(0.0, -0.27 - 0.075 * len(shown), " ", transform=ax.transAxes, fontsize=8)  # room below
     ax.text(
         0.0, -0.195, "decisions followed up to this age", transform=ax.transAxes, fontsize=8, color="#555555"
     )
@@ -953,7 +952,7 @@ def _draw_curves(fitted: Fitted, ax: Any, scale: float, unit: str) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def risk_places(groups: int) -> list[int]:
+def risk_places(groups: int, most: int = 5) -> list[int]:
     """Return the groups at whose ends curves are written: the last, and others evenly before it.
 
     Examples
@@ -961,5 +960,5 @@ def risk_places(groups: int) -> list[int]:
     >>> risk_places(60), risk_places(3)
     ([11, 23, 35, 47, 59], [0, 1, 2])
     """
-    count = min(groups, _RISK_PLACES)
+    count = min(groups, most)
     return [-(-groups * (place + 1) // count) - 1 for place in range(count)]
