@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 import accrual as ac
+from accrual.core.interval import Interval
 from accrual.evaluate.compare import setup as comparison_setup
 from accrual.evaluate.compare.arm_differences import Means, Posterior, differ
 from accrual.evaluate.compare.comparison import Play, interval
@@ -47,39 +48,74 @@ def fitted_to(truth: Problem, decisions: int, dice: np.random.Generator) -> Fitt
         return ac.fit_log(log, window=WINDOW, groups=GROUPS, cap=1.0)
 
 
+POLICIES: dict[str, ac.Policy] = {"AgePrior": ac.AgePrior(), "DelayedUCB1": ac.DelayedUCB1()}
+
+
+def lost_by(fitted: Fitted, seed: int) -> tuple[list[Interval], bool]:
+    """What a comparison says that the policies lose per 1,000, and whether arms are said to differ."""
+    setup = comparison_setup.set_up(fitted, seed=seed)
+    problems = [setup.possible.draw(d).problem for d in range(DRAWS)]
+    regret = [
+        ac.simulate(problem, POLICIES, HORIZON, range(2 * d, 2 * d + 2), seed=seed).final_regret
+        for d, problem in enumerate(problems)
+    ]
+    lost = np.concatenate(regret, axis=1) * (1000 / HORIZON)
+    play = Play(2, setup.possible.posterior.alike)
+    return [interval(row, play, (0.0, np.inf)) for row in lost], setup.possible.signal.found
+
+
+def tails(logs: int) -> None:
+    """Coverage of what is lost where means rest on few large decisions, and how often that is said."""
+    print(
+        "two arms, one pays 1.5 times as much as the other, caps given; lost per 1,000, and whether large "
+        "totals are warned of"
+    )
+    for name, size, whale in (("1 in 200 pays 200 times", 600, 1 / 200), ("exponential", 600, 0.0)):
+        dice = np.random.default_rng(3)
+        many = [factor * _totals(dice, 20_000, whale) for factor in (1.0, 1.5)]
+        cap = 3.0 * float(max(one.max() for one in many))
+        laws = [ac.EmpiricalLaw(np.repeat(one[:, None] / cap / GROUPS, GROUPS, axis=1)) for one in many]
+        truth = Problem([cap, cap], WINDOW, GROUPS, laws, arms=["a0", "a1"])
+        true = ac.simulate(truth, POLICIES, HORIZON, 100, seed=1).final_regret.mean(axis=1) * 1000 / HORIZON
+        held, said = np.zeros(2), 0
+        for number in range(logs):
+            dice = np.random.default_rng([number, 5])
+            arm = dice.integers(2, size=size)
+            made = pd.DataFrame({"id": np.arange(size), "arm": arm, "at": np.arange(size)})
+            paid = np.where(arm, 1.5, 1.0) * _totals(dice, size, whale)
+            pieces = pd.DataFrame(
+                {"decision": made["id"], "value": paid, "age": dice.integers(0, WINDOW, size)}
+            )
+            fitted = ac.fit(made, pieces, window=WINDOW, groups=GROUPS, end=size + WINDOW, cap=cap)
+            found, _ = lost_by(fitted, number)
+            held += [one.low <= loss <= one.high for one, loss in zip(found, true, strict=True)]
+            said += any("large decisions" in line for line in fitted.cautions)
+        shown = ", ".join(f"{p} {true[i]:.0f} held {held[i] / logs:.2f}" for i, p in enumerate(POLICIES))
+        print(f"  {name}: {shown}; warned in {said / logs:.2f}", flush=True)
+
+
+def _totals(dice: np.random.Generator, count: int, whale: float) -> Floats:
+    return np.asarray(np.where(dice.random(count) < whale, 200.0, 1.0) * dice.exponential(1.0, count))
+
+
 def losses(logs: int) -> None:
     """Coverage of what is lost, case by case."""
-    policies: dict[str, ac.Policy] = {"AgePrior": ac.AgePrior(), "DelayedUCB1": ac.DelayedUCB1()}
     print("what is lost per 1,000: truth, mean of the estimates, coverage; arms differ: found")
     for name, (arms, decisions, chances) in CASES.items():
         names = [f"a{a}" for a in range(arms)]
         truth = Problem([1.0] * arms, WINDOW, GROUPS, [ac.LumpLaw(p) for p in chances], arms=names)
-        true = ac.simulate(truth, policies, HORIZON, 200, seed=1).final_regret.mean(axis=1) * 1000 / HORIZON
+        true = ac.simulate(truth, POLICIES, HORIZON, 200, seed=1).final_regret.mean(axis=1) * 1000 / HORIZON
         held, found, cried = np.zeros(2), np.zeros(2), 0
         for number in range(logs):
             dice = np.random.default_rng([number, arms])
-            setup = comparison_setup.set_up(fitted_to(truth, decisions, dice), seed=number)
-            cried += setup.possible.signal.found
-            lost = np.concatenate(
-                [
-                    ac.simulate(
-                        setup.possible.draw(d).problem,
-                        policies,
-                        HORIZON,
-                        range(2 * d, 2 * d + 2),
-                        seed=number,
-                    ).final_regret
-                    for d in range(DRAWS)
-                ],
-                axis=1,
-            ) * (1000 / HORIZON)
-            for p in range(2):
-                one = interval(lost[p], Play(2, setup.possible.posterior.alike), (0.0, np.inf))
+            lost, differ_found = lost_by(fitted_to(truth, decisions, dice), number)
+            cried += differ_found
+            for p, one in enumerate(lost):
                 held[p] += one.low <= true[p] <= one.high
                 found[p] += one.value / logs
         shown = "; ".join(
             f"{label} {true[p]:.1f}, {found[p]:.1f}, {100 * held[p] / logs:.0f} %"
-            for p, label in enumerate(policies)
+            for p, label in enumerate(POLICIES)
         )
         print(f"  {name}: {shown}; {100 * cried / logs:.0f} %", flush=True)
 
@@ -153,7 +189,7 @@ def fixed_policies(logs: int) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--logs", type=int, default=100)
-    parser.add_argument("--only", choices=["fixed", "alarms", "losses"])
+    parser.add_argument("--only", choices=["fixed", "alarms", "losses", "tails"])
     given = parser.parse_args()
     if given.only in (None, "fixed"):
         fixed_policies(given.logs)
@@ -161,3 +197,5 @@ if __name__ == "__main__":
         false_alarms(2 * given.logs)
     if given.only in (None, "losses"):
         losses(given.logs)
+    if given.only in (None, "tails"):
+        tails(given.logs)

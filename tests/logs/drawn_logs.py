@@ -14,13 +14,13 @@ import numpy.typing as npt
 
 from accrual.core.interval import Interval
 from accrual.logs.estimate.cumulative_means import (
-    FEW_PAYING,
     CumulativeMeans,
     FollowedDecisions,
     RiskCells,
     arm_mean,
 )
 from accrual.logs.estimate.grids import EvenGrid
+from accrual.logs.estimate.large_totals import FEW_PAYING
 from accrual.logs.fit import arms_differ_in_speed, groups_depend
 from accrual.problems.spreads import as_spread
 
@@ -78,7 +78,9 @@ def truth(law: str, spreads: tuple[str, ...]) -> Floats:
     return np.asarray(share * {"uniform": 0.5, "beta": 0.2, "bernoulli": 0.3, "lump": 0.3}[law])
 
 
-def estimated(pay: Floats, done: Ints, arm: Ints, largest: npt.ArrayLike = 1.0) -> CumulativeMeans:
+def estimated(
+    pay: Floats, done: Ints, arm: Ints, largest: npt.ArrayLike = 1.0, cluster: Ints | None = None
+) -> CumulativeMeans:
     """Return what the fit finds for decisions that paid `pay` (decisions x groups) and completed `done`."""
     groups, arms = pay.shape[1], int(arm.max()) + 1
     decision, group = np.nonzero(np.arange(groups) < done[:, None])
@@ -87,19 +89,28 @@ def estimated(pay: Floats, done: Ints, arm: Ints, largest: npt.ArrayLike = 1.0) 
         np.searchsorted(decision, np.arange(len(arm) + 1)),
         np.asarray(group, np.float64) + 0.5, pay[decision, group],
     )  # fmt: skip
-    return estimated_of(some, EvenGrid(float(groups), groups), arms, largest)
+    return estimated_of(some, EvenGrid(float(groups), groups), arms, largest, cluster)
 
 
 def estimated_of(
-    some: FollowedDecisions, grid: EvenGrid, arms: int = 1, largest: npt.ArrayLike = 1.0
+    some: FollowedDecisions,
+    grid: EvenGrid,
+    arms: int = 1,
+    largest: npt.ArrayLike = 1.0,
+    cluster: Ints | None = None,
 ) -> CumulativeMeans:
-    """Return what the fit finds for decisions that were followed for any time."""
+    """Return what the fit finds for decisions that were followed for any time, in clusters or not."""
     cells = RiskCells(some.followed, arms, grid)
     means, places = CumulativeMeans(cells, grid, arms), cells.place(some)
     means.follow(some.arm, some.weight, some.followed)
     means.pay(some, places)
     means.settle(largest)
     means.score(some, places)
+    if cluster is not None:
+        pairs, unit = np.unique(np.stack([some.arm, cluster]), axis=1, return_inverse=True)
+        scores = np.zeros((pairs.shape[1], len(grid)))
+        means.score_by_group(some, places, unit, scores)
+        means.add_clusters(pairs[0], scores)
     return means
 
 

@@ -94,6 +94,7 @@ def show(fitted: Fitted, arms: int) -> None:
     for line in (*top_lines(fitted), *conclusions(fitted), ""):
         say(line)
     _show_arms(fitted, arms)
+    _show_curves(fitted, arms)
     _show_spread(fitted)
     for line in grounds(fitted):
         say(line)
@@ -104,14 +105,37 @@ def _show_arms(fitted: Fitted, most: int) -> None:
 
     rows = []
     figures = arm_rows(fitted)
-    for name, (decisions, closed, mean, low, high, *totals) in figures[:most]:
-        between = "-" if math.isnan(mean) else f"{figure(low)} to {figure(high)}"
+    for name, (decisions, closed, mean, low, high, *totals, ten, heavy) in figures[:most]:
+        between = "-" if math.isnan(mean) else f"{figure(low)} to {figure(high)}{' ?' if heavy else ''}"
         counts = [f"{decisions:,.0f}", f"{closed:,.0f}"]
-        rows.append([shortened(name), *counts, figure(mean), between, *map(figure, totals)])
+        share = "-" if math.isnan(ten) else f"{100 * ten:.0f} %"
+        rows.append([shortened(name), *counts, figure(mean), between, *map(figure, totals), share])
     title = "what the arms pay"
     if len(figures) > most:
         title += f": the first {most} of {len(figures):,} (--arms {len(figures)} shows all)"
-    show_table(["arm", "decisions", "closed", "mean", "95 %", "largest", "99.9 %", "cap"], rows, title)
+    if any(heavy for _, (*_, heavy) in figures[:most]):
+        title += " (?: not to be trusted, see above)"
+    heads = ["arm", "decisions", "closed", "mean", "95 %", "largest", "99.9 %", "cap", "top ten"]
+    show_table(heads, rows, title)
+
+
+def _show_curves(fitted: Fitted, most: int) -> None:
+    from accrual.logs.fitted import risk_places, shortened, time
+
+    room = max((min(line_width(), _WIDEST) - 16) // 19, 1)  # columns of 16 characters and a gap
+    places, length = risk_places(fitted.groups, min(room, 5)), fitted.window / fitted.groups
+    curves = [(arm.name, arm.curve) for arm in fitted.arms if arm.curve is not None]
+    rows = []
+    for name, curve in curves[: min(most, _ARMS_MOST)]:
+        means = [
+            f"{figure(curve.value[g], 3)} ({figure(curve.low[g], 3)}-{figure(curve.high[g], 3)})"
+            for g in places
+        ]
+        rows += [[shortened(name), *means], ["  followed", *(f"{curve.followed[g]:,}" for g in places)]]
+    title = "what a decision has paid by age, on average (95 % interval), and how many were followed so far"
+    if len(curves) > _ARMS_MOST:
+        title += f"; the first {_ARMS_MOST} of {len(curves):,} arms"
+    show_table(["by age", *(time(fitted, (g + 1) * length) for g in places)], rows, title)
 
 
 def _show_spread(fitted: Fitted) -> None:

@@ -105,6 +105,19 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
         Annotated[bool, typer.Option("--uniform", help="Every arm had the same chance at each decision.")],
         False,
     ),
+    "cluster": (
+        Annotated[
+            str | None,
+            typer.Option(metavar="NAME", help="A column of decisions that may pay alike, such as user."),
+        ],
+        None,
+    ),
+    "cap_totals": (
+        Annotated[
+            float | None, typer.Option(metavar="NUMBER", help="Count at most this of a decision's total.")
+        ],
+        None,
+    ),
     "age_unit": (
         Annotated[
             str | None, typer.Option(metavar="UNIT", help="Unit of ages and windows: s, m, h, d, w or y.")
@@ -145,6 +158,8 @@ class LogOptions:
     end: str | None
     context: str | None
     uniform: bool
+    cluster: str | None
+    cap_totals: float | None
     age_unit: str | None
     bandit: str | None
     time_format: str | None

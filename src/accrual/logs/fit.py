@@ -10,7 +10,7 @@ from typing import Any, NoReturn, Unpack
 import numpy as np
 from scipy import special
 
-from accrual.core.arrays import Floats, Ints
+from accrual.core.arrays import Floats
 from accrual.core.durations import parse_length, show_length
 from accrual.core.errors import InputError, unknown
 from accrual.core.interval import Interval
@@ -35,7 +35,7 @@ from accrual.logs.estimate import (
     trace_curve,
     watched,
 )
-from accrual.logs.fitted import Arm, Cap, Finding, Fitted, Shares, to_ten_digits
+from accrual.logs.fitted import Arm, Cap, Curve, Finding, Fitted, LargeTotals, Shares, to_ten_digits
 from accrual.logs.log import Log
 from accrual.logs.open_log import open_log
 from accrual.logs.read import ReadingOptions, context_oddities
@@ -48,6 +48,9 @@ _VALUE_MOST = 1e60
 _FEW = 60  # decisions, below which the mean of an arm that a bandit gave up is mostly bad luck
 _NAMED = 5
 FEW_HELD = "in 80 to 99 %"  # by benchmarks/fit_coverage.py --totals
+HEAVY_HELD = "in 53 to 98 % of simulated logs"  # by benchmarks/fit_coverage.py --tails
+FEW_CLUSTERS = 30  # by benchmarks/fit_coverage.py --clusters
+_CAPPED_BY = 20  # decisions that the suggested cap would cap, about: none of them makes the mean alone
 
 
 def fit(
@@ -152,21 +155,35 @@ def fit_log(
     if pooled.total <= 0.0:
         _refuse_empty(log, window, length)
     made, closed_by_arm = final.arms.completed.sum(axis=1), final.arms.closed
-    known = {a: final.arms.of(a) for a in np.flatnonzero(closed_by_arm >= 2).tolist()}
+    clusters = final.arms.clusters
+    known = {
+        a: final.arms.of(a) for a in np.flatnonzero(closed_by_arm >= 2).tolist()
+        if clusters is None or clusters[a] >= 2
+    }  # fmt: skip
     if len(known) < 2:
         raise InputError(
             "fewer than two arms have two decisions that were followed for the whole window of "
             f"{show_length(length, log.timestamps)}; give a shorter window or a longer log"
         )
     caps = _caps(log, final, cap)
-    values = final.arms.means
     means: list[Interval | None] = [None] * len(log.arms)
+    curves: dict[int, Curve] = {}
     for a, estimate in known.items():
-        value, given_cap = float(values[a]), caps[a].given
-        plain = log.least_propensity is None and closed_by_arm[a] == made[a]
-        means[a] = (
-            _never_paid(estimate, pooled, given_cap) if value == 0.0 and not log.signed
-            else arm_mean(value, final.arms.scores(a), given_cap or np.inf, log.signed, bool(plain))
+        plain = log.least_propensity is None and closed_by_arm[a] == made[a] and clusters is None
+        nothing = _never_paid(
+            estimate, pooled, caps[a].given, clusters[a] if clusters is not None else np.inf
+        )
+        by_age = [
+            nothing if value == 0.0 and not log.signed
+            else arm_mean(
+                float(value), final.arms.scores(a, g), caps[a].given or np.inf, log.signed, bool(plain)
+            )
+            for g, value in enumerate(np.cumsum(estimate.group_means))
+        ]  # fmt: skip
+        means[a] = replace(by_age[-1], value=float(final.arms.means[a]))
+        curves[a] = Curve(
+            tuple(one.value for one in by_age), tuple(one.low for one in by_age),
+            tuple(one.high for one in by_age), tuple(estimate.seen.astype(int).tolist()),
         )  # fmt: skip
     samples = draw_samples(log, final.closed, length, [m.value if m else None for m in means], size)
     arms = [
@@ -174,9 +191,12 @@ def fit_log(
             name=name,
             decisions=int(made[a]),
             closed=int(closed_by_arm[a]),
+            clusters=None if clusters is None else int(clusters[a]),
             mean=mean,
+            large_totals=_large_totals(final, a) if mean else None,
             cap=caps[a] if mean else None,
             spread=_shares(known[a], log.signed) if a in known and known[a].total > 0.0 else None,
+            curve=curves.get(a),
             sample=samples[a],
         )
         for a, (name, mean) in enumerate(zip(log.arms, means, strict=True))
@@ -198,7 +218,7 @@ def fit_log(
         | {name: tuple(row.tolist()) for name, row in zip(("value", "low", "high"), arrived, strict=True)},
         recommended=recommended,
         findings=(arms_differ_in_speed(list(known.values())), groups_depend(list(known.values()))),
-        cautions=tuple(_cautions(log, arms, final.arms.paying, uniform)),
+        cautions=tuple(_cautions(log, arms, final, uniform)),
         warnings=(*filter(None, [cut.note]), *_warnings(log, arms, pooled, known)),
         arms=tuple(arms),
         contexts=contexts,
@@ -244,14 +264,17 @@ def _closed(log: Log, window: float) -> int:
     return count
 
 
-def _never_paid(estimate: GroupEstimate, pooled: GroupEstimate, cap: float | None) -> Interval:
+def _never_paid(
+    estimate: GroupEstimate, pooled: GroupEstimate, cap: float | None, clusters: float
+) -> Interval:
     """Allow for as much as a few payments of the usual size that may have been missed.
 
     The usual size is the mean square of all totals over their mean: 1 where decisions pay 1 or nothing.
     """
     variance = pooled.variance(np.ones((1, len(pooled.seen))))[0] * pooled.seen[0]
     size = variance / pooled.total + pooled.total
-    return Interval(0.0, 0.0, min(float(_NOTHING * size / estimate.seen[-1]), cap or np.inf))
+    count = min(float(estimate.seen[-1]), clusters)
+    return Interval(0.0, 0.0, min(float(_NOTHING * size / count), cap or np.inf))
 
 
 def _shares(estimate: GroupEstimate, signed: bool) -> Shares:
@@ -259,6 +282,7 @@ def _shares(estimate: GroupEstimate, signed: bool) -> Shares:
 
 
 def _caps(log: Log, found: FinalPass, cap: float | Mapping[str, float] | None) -> list[Cap]:
+    cap = log.cap_totals if cap is None else cap
     own = dict(cap) if isinstance(cap, Mapping) else {} if cap is None else dict.fromkeys(log.arms, cap)
     for name in own:
         if name not in log.arms:
@@ -273,7 +297,8 @@ def _caps(log: Log, found: FinalPass, cap: float | Mapping[str, float] | None) -
         if given is not None and not seen * (1.0 - 1e-9) <= given < np.inf:
             raise InputError(
                 f"cap {given:g} of arm {name!r}: one of its decisions has paid {seen:g}; a cap is the most "
-                f"that one can pay, so give {seen:g} or more, or none"
+                f"that one can pay, so give {seen:g} or more, or none (cap_totals={given:g} would count no "
+                "more of any decision)"
             )
         if given is not None and given <= 0.0:
             raise InputError(f"cap {given:g} of arm {name!r}: a cap must be above 0")
@@ -281,8 +306,16 @@ def _caps(log: Log, found: FinalPass, cap: float | Mapping[str, float] | None) -
     return caps
 
 
-def _cautions(log: Log, arms: list[Arm], paying: Ints, uniform: bool) -> Iterator[str]:
+def _cautions(log: Log, arms: list[Arm], found: FinalPass, uniform: bool) -> Iterator[str]:
     """Say which means and intervals may be wrong, and why."""
+    yield from filter(None, [log.capped])
+    yield from _heavy_totals(arms, found)
+    few = [arm.name for arm in arms if arm.mean and arm.clusters is not None and arm.clusters < FEW_CLUSTERS]
+    if few:
+        yield (
+            f"fewer than {FEW_CLUSTERS} clusters ({log.cluster}) have decisions of {_names(few)}: the 95 % "
+            "intervals of these means hold less often"
+        )
     if log.least_propensity is None and log.shares_changed and not uniform:
         few = [arm.name for arm in arms if arm.mean is not None and arm.decisions < _FEW]
         whose = f", above all of {_names(few)} with fewer than {_FEW} decisions" if few else ""
@@ -291,6 +324,7 @@ def _cautions(log: Log, arms: list[Arm], paying: Ints, uniform: bool) -> Iterato
             "were chosen by what they had paid, as a bandit does, those given up early were often just "
             f"unlucky; then their means below are too low, and intervals hold less often than in 95 %{whose}"
         )
+    paying = found.arms.paying
     few = [arm.name for arm, count in zip(arms, paying, strict=True) if arm.mean and 0 < count < FEW_PAYING]
     if few:
         yield (
@@ -298,6 +332,40 @@ def _cautions(log: Log, arms: list[Arm], paying: Ints, uniform: bool) -> Iterato
             f"larger than the rest, the 95 % intervals of these means hold less often ({FEW_HELD} on "
             "simulated logs)"
         )
+
+
+def _large_totals(found: FinalPass, arm: int) -> LargeTotals:
+    """Diagnose an arm's large totals; those of all arms together say what it may pay yet."""
+    own = found.arms.large_totals(arm)
+    return replace(own, heavy=own.heavy or found.pooled.large_totals(0).heavy)
+
+
+def _heavy_totals(arms: list[Arm], found: FinalPass) -> Iterator[str]:
+    """Say where means rest on a few large decisions, and what can be said instead."""
+    heavy = [arm for a, arm in enumerate(arms) if arm.mean and found.arms.large_totals(a).heavy]
+    together = found.pooled.large_totals(0)
+    if not heavy and not together.heavy:
+        return
+    shares = [
+        f"{arm.name} ({100 * arm.large_totals.largest:.0f} % in one decision, "
+        f"{100 * arm.large_totals.ten:.0f} % in ten)"
+        for arm in heavy if arm.large_totals
+    ]  # fmt: skip
+    rest = f"much of what was paid came from a few large decisions: of {_names(shares)}"
+    if together.heavy:
+        others = [arm.name for arm in arms if arm.mean and arm not in heavy]
+        if not heavy:
+            rest = f"{100 * together.ten:.0f} % of what all arms paid came from ten large decisions"
+        elif others:
+            rest += f"; and {_names(others)} may pay as much in decisions that the log does not have"
+        rest += "; the spread and the window rest on them too"
+    top = np.sort(np.concatenate([found.closed.of(a)[1] for a in range(len(arms))]))[-_CAPPED_BY:]
+    cap = f"{top[0]:.2g}" if len(top) == _CAPPED_BY and top[0] > 0.0 else "NUMBER"
+    yield (
+        f"{rest}. If larger ones are still to come, means and intervals below are too low: intervals like "
+        f"these held the true mean {HEAVY_HELD}. Means of totals capped at {cap}, say, are better known: "
+        f"--cap-totals {cap}"
+    )
 
 
 def _names(arms: list[str]) -> str:
@@ -309,8 +377,9 @@ def _warnings(log: Log, arms: list[Arm], pooled: GroupEstimate, known: dict[int,
     warnings = []
     if any(arm.cap and arm.cap.given is None for arm in arms):
         warnings.append(
-            "a cap cannot be learned from a log: the next decision may pay more than any before; "
-            "give your own if you know one"
+            "a cap cannot be learned from a log: the next decision may pay more than any before, and what "
+            "happens less often than 3 times in as many decisions as an arm has may be missing from the log "
+            "and from its interval; give your own cap if you know one"
         )
     if log.least_propensity is not None:
         warnings.append(
@@ -318,10 +387,16 @@ def _warnings(log: Log, arms: list[Arm], pooled: GroupEstimate, known: dict[int,
             "that an arm chosen less often after bad luck is not put too low; the spread of all arms "
             "together is not weighted"
         )
+    if log.cluster:
+        warnings.append(
+            f"errors allow for decisions that share their {log.cluster} and pay alike: what such a cluster "
+            "moves a mean by is added up first"
+        )
     unknown_arms = [arm.name for arm in arms if arm.mean is None]
     if unknown_arms:
         warnings.append(
-            f"fewer than two decisions have closed of {', '.join(unknown_arms[:10])}"
+            f"fewer than two decisions{' or clusters' if log.cluster else ''} have closed of "
+            f"{', '.join(unknown_arms[:10])}"
             f"{' and others' if len(unknown_arms) > 10 else ''}: nothing is known about their means"
         )
     if log.counts.identical:

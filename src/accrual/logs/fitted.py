@@ -32,12 +32,14 @@ FORMAT = "accrual problem"
 VERSION = 1
 ARMS_SHOWN = 20
 WINNERS_SHOWN = 6
+AT_ONCE = 1e-9  # of the age watched: what comes by then comes at once
 _MOST = 1 << 30  # bytes of a file that is read
 _LEVEL = 0.05
 _Z = 1.959964
 _NAME_MOST = 40  # characters of an arm's name in a table
-_HEADS = ("decisions", "closed", "mean", "low", "high", "largest", "most", "cap")
+_HEADS = ("decisions", "closed", "mean", "low", "high", "largest", "most", "cap", "in_ten", "heavy")
 _ARMS_DRAWN = 7  # with intervals; more than there are colours would be a tangle
+_RISK_NAME = 14  # characters of an arm's name beside them
 _BARS_MOST = 40  # points with error bars; beyond that intervals are drawn as bands
 
 
@@ -186,14 +188,49 @@ class Fitted:
         return "\n".join([*top_lines(self), *conclusions(self), "", *grounds(self)])
 
     def table(self) -> Any:
-        """Return the arms as a pandas frame: decisions, closed, mean (low, high), totals, cap."""
+        """Return the arms as a pandas frame.
+
+        Its columns: decisions, closed, mean (low, high), totals, cap, `in_ten` (the share of what the arm
+        paid that its ten largest decisions paid), and `heavy`: whether so much rests on large decisions that
+        the interval of the mean cannot be trusted.
+        """
         pandas = need("pandas", "frames")
         names, figures = zip(*arm_rows(self), strict=True)
         frame = pandas.DataFrame(list(figures), index=pandas.Index(names, name="arm"), columns=list(_HEADS))
-        return frame.astype({"decisions": "int64", "closed": "int64"})
+        return frame.astype({"decisions": "int64", "closed": "int64", "heavy": "bool"})
+
+    def to_frame(self) -> Any:
+        """Return the mean cumulative curves as a pandas frame in long form.
+
+        A row says what a decision of an arm has paid on average by an age, with its 95 % interval, how many
+        decisions were followed up to that age, and whether the arm's intervals can be trusted (`heavy`).
+
+        Examples
+        --------
+        >>> import accrual as ac
+        >>> import pandas as pd
+        >>> rows = pd.DataFrame({
+        ...     "id": range(60), "arm": ["a", "b"] * 30, "at": range(60), "value": [1.0, 2.0] * 30, "age": 3,
+        ... })
+        >>> ac.fit(rows, window=10, groups=2).to_frame()[["arm", "age", "mean", "followed"]].values.tolist()
+        [['a', 5.0, 1.0, 28], ['a', 10.0, 1.0, 26], ['b', 5.0, 2.0, 27], ['b', 10.0, 2.0, 25]]
+        """
+        ages = self.window / self.groups * np.arange(1, self.groups + 1)
+        rows = [
+            (arm.name, float(age), *point, arm.large_totals.heavy)
+            for arm in self.arms if arm.curve and arm.large_totals
+            for age, *point in zip(
+                ages, arm.curve.value, arm.curve.low, arm.curve.high, arm.curve.followed, strict=True
+            )
+        ]  # fmt: skip
+        columns = ["arm", "age", "mean", "low", "high", "followed", "heavy"]
+        return need("pandas", "frames").DataFrame(rows, columns=columns)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
-        """Draw the spread and the course of arrival; return the figure, and write it to `path` if given."""
+        """Draw what arms have paid by age, the spread and the course of arrival.
+
+        Return the figure, and write it to `path` if given.
+        """
         return _draw(self, path)
 
     def _repr_html_(self) -> str:
@@ -221,7 +258,21 @@ def _settled(rows: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Arm:
-    """What is known about one arm; `mean`, `spread` and `cap` are None where no decision has closed."""
+    """What is known about one arm; all but counts are None where fewer than two decisions have closed.
+
+    Attributes
+    ----------
+    mean : Interval or None
+    cap : Cap or None
+    spread : Shares or None
+    sample : Sample
+    large_totals : LargeTotals or None
+        How much of the mean rests on the largest decisions.
+    curve : Curve or None
+        What a decision has paid by each age.
+    clusters : int or None
+        How many clusters of decisions the arm has; None where the fit was not told of any.
+    """
 
     name: str
     decisions: int
@@ -230,6 +281,51 @@ class Arm:
     cap: Cap | None
     spread: Shares | None
     sample: Sample = field(repr=False)
+    large_totals: LargeTotals | None = None
+    curve: Curve | None = None
+    clusters: int | None = None
+
+
+@dataclass(frozen=True)
+class LargeTotals:
+    """How much of what an arm paid came from its largest decisions.
+
+    Attributes
+    ----------
+    largest, ten : float
+        The share of all that was paid that the largest decision paid, and the ten largest.
+    variance : float
+        The share of the variance of the arm's mean that one decision makes.
+    index : float or None
+        The tail index of totals: about x**-index exceed x, a large number. None where too few paid to tell.
+    heavy : bool
+        Whether the interval of the mean cannot be trusted because of them, or because of those of all arms
+        together.
+    """
+
+    largest: float
+    ten: float
+    variance: float
+    index: float | None
+    heavy: bool
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What a decision has paid on average by the end of each group: the mean cumulative function.
+
+    Attributes
+    ----------
+    value, low, high : sequence of float
+        With 95 % intervals, each for its own age.
+    followed : sequence of int
+        How many decisions were followed up to that age.
+    """
+
+    value: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+    followed: Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -441,8 +537,8 @@ def _arrival(fitted: Fitted) -> str:
     arrived = np.maximum.accumulate([0.0, *fitted.arrived["value"]])
     half, most = (float(np.interp(share, arrived, ages)) for share in (0.5, 0.9))
     return (
-        f"half of a decision's reward has come by age {time(fitted, half)} and 90 % by age "
-        f"{time(fitted, most)}, counting all that comes up to age {time(fitted, fitted.recommended.watched)}"
+        f"half of a decision's reward has come {_by(fitted, half)} and 90 % {_by(fitted, most)}, counting "
+        f"all that comes up to age {time(fitted, fitted.recommended.watched)}"
     )
 
 
@@ -461,6 +557,11 @@ def _early_lines(fitted: Fitted) -> list[str]:
     ]
 
 
+def _by(fitted: Fitted, age: float) -> str:
+    """Write by which age something has come; an age that nobody can tell from 0 is none."""
+    return "at once" if age < AT_ONCE * fitted.recommended.watched else f"by age {time(fitted, age)}"
+
+
 def _waiting(fitted: Fitted) -> str:
     advice = fitted.recommended
     low, high = time(fitted, advice.window.low), time(fitted, advice.window.high)
@@ -468,6 +569,10 @@ def _waiting(fitted: Fitted) -> str:
         f"a window of {time(fitted, advice.window.value)} catches 99 % of that "
         f"(95 % interval {low} to {high}); cut it into {advice.groups} groups"
     )
+    if _by(fitted, advice.window.value) == "at once":
+        advised = (
+            f"99 % of that comes at once (95 % interval: {_by(fitted, advice.window.high)} at the latest)"
+        )
     share, least, most = (
         f"{100 * x:.2f}" for x in (advice.beyond.value, advice.beyond.low, advice.beyond.high)
     )
@@ -554,19 +659,23 @@ def _finding(finding: Any) -> str:
 
 
 def time(fitted: Fitted, value: float) -> str:
-    """Write a length of time in the unit that suits the window."""
-    return show_length(value, fitted.unit == "seconds", like=fitted.window)
+    """Write a length of time in the unit that suits the window, or in its own where it is longer."""
+    return show_length(value, fitted.unit == "seconds", like=max(fitted.window, value))
 
 
 def arm_rows(fitted: Fitted) -> list[tuple[str, list[float]]]:
-    """Return for each arm: decisions, closed, mean and its interval, largest total, 99.9 %, cap."""
+    """Return for each arm: decisions, closed, mean and its interval, largest total, 99.9 %, cap, ten largest.
+
+    The last is 1 where the interval cannot be trusted because of large totals, and else 0.
+    """
     rows = []
     for arm in fitted.arms:
-        figures = [float(arm.decisions), float(arm.closed), *[math.nan] * 6]
-        if arm.mean is not None and arm.cap is not None:
+        figures = [float(arm.decisions), float(arm.closed), *[math.nan] * 7, 0.0]
+        if arm.mean is not None and arm.cap is not None and arm.large_totals is not None:
             own = math.nan if arm.cap.given is None else arm.cap.given
             figures[2:] = [
-                arm.mean.value, arm.mean.low, arm.mean.high, arm.cap.observed, arm.cap.quantile, own
+                arm.mean.value, arm.mean.low, arm.mean.high, arm.cap.observed, arm.cap.quantile, own,
+                arm.large_totals.ten, float(arm.large_totals.heavy),
             ]  # fmt: skip
         rows.append((arm.name, figures))
     return rows
@@ -759,7 +868,7 @@ def _array(arguments: Any, value: Any, wrong: Any) -> Any:
 
 
 def _draw(fitted: Fitted, path: str | os.PathLike[str] | None = None) -> Any:
-    """Draw the spread per arm, and the share of the reward that has come by each age, with intervals.
+    """Draw what arms have paid by age, their spread, and the share of the reward that has come by each age.
 
     Return the figure, and write it to `path` if there is one.
     """
@@ -767,8 +876,10 @@ def _draw(fitted: Fitted, path: str | os.PathLike[str] | None = None) -> Any:
     if fitted.unit == "seconds":
         scale, _, name = suiting(fitted.window)
         unit = f"age in {name}"
-    figure = need("matplotlib.figure", "plot").Figure(figsize=(11, 4.5), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    figure = need("matplotlib.figure", "plot").Figure(figsize=(11, 9), layout="constrained")
+    above, below = figure.subfigures(2, 1, height_ratios=[1.1, 1.0], hspace=0.05)
+    _draw_curves(fitted, above.subplots(), scale, unit)
+    left, right = below.subplots(1, 2)
     paying = [arm for arm in fitted.arms if arm.spread is not None]
     length = fitted.window / fitted.groups / scale
     middles = (np.arange(fitted.groups) + 0.5) * length
@@ -803,6 +914,7 @@ def _draw(fitted: Fitted, path: str | os.PathLike[str] | None = None) -> Any:
     right.axvline(advice.value / scale, color=COLOURS[1], linewidth=1.2, label="99 % has come, 95 % interval")
     right.axvline(fitted.window / scale, color="#000000", linewidth=1.0, linestyle="--", label="window")
     end = min(fitted.recommended.watched, 1.25 * max(fitted.window, advice.high)) / scale
+    end = max(end, 1.03 * fitted.window / scale)  # so that the line of the window lies within
     right.set(xlabel=unit, ylabel="share of the reward that has come", xlim=(0, end), ylim=(0, 1.03))
     right.set_title("All arms together", fontsize=10, loc="left")
     right.legend(frameon=False, fontsize=8, loc="lower center")
@@ -812,3 +924,58 @@ def _draw(fitted: Fitted, path: str | os.PathLike[str] | None = None) -> Any:
         with replacing(path) as partial:
             figure.savefig(partial, dpi=150)
     return figure
+
+
+def _draw_curves(fitted: Fitted, ax: Any, scale: float, unit: str) -> None:
+    """Draw what a decision of each arm has paid by each age, with the numbers followed below."""
+    drawn = [arm for arm in fitted.arms if arm.curve is not None]
+    shown = drawn[:_ARMS_DRAWN]
+    ages = np.arange(fitted.groups + 1) * (fitted.window / fitted.groups / scale)
+    for rank, arm in enumerate(shown):
+        assert arm.curve is not None
+        assert arm.large_totals is not None
+        value, low, high = (np.array([0.0, *row]) for row in (arm.curve.value, arm.curve.low, arm.curve.high))
+        colour = COLOURS[rank % len(COLOURS)]
+        mark = " (interval not to be trusted: large decisions)" if arm.large_totals.heavy else ""
+        ax.fill_between(ages, low, high, color=colour, alpha=0.15, linewidth=0)
+        ax.plot(ages, value, color=colour, linewidth=1.6, label=f"{shortened(arm.name)}{mark}")
+    places = risk_places(fitted.groups)
+    rows = [
+        [f"{arm.decisions:,}", *(f"{arm.curve.followed[place]:,}" for place in places)]
+        for arm in shown if arm.curve is not None
+    ]  # fmt: skip
+    at = [0.0, *(ages[place + 1] for place in places)]
+    for row, (arm, counts) in enumerate(zip(shown, rows, strict=True)):
+        colour, y = COLOURS[row % len(COLOURS)], -0.27 - 0.075 * row
+        name = arm.name if len(arm.name) <= _RISK_NAME else arm.name[: _RISK_NAME - 1] + "…"
+        ax.text(
+            -0.03, y, name, transform=ax.transAxes, ha="right", va="center", fontsize=8, color=colour
+        )  # fmt: skip
+        for age, count in zip(at, counts, strict=True):
+            ax.text(
+                age, y, count, transform=ax.get_xaxis_transform(), ha="center", va="center", fontsize=8,
+                color=colour,
+            )  # fmt: skip
+    ax.text(0.0, -0.27 - 0.075 * len(shown), " ", transform=ax.transAxes, fontsize=8)  # room below
+    ax.text(
+        0.0, -0.195, "decisions followed up to this age", transform=ax.transAxes, fontsize=8, color="#555555"
+    )
+    others = f"; {len(shown)} of {len(drawn)} arms" if len(shown) < len(drawn) else ""
+    ax.set(xlabel=unit, ylabel="paid by a decision so far, on average", xlim=(0, ages[-1] * 1.01))
+    ax.set_title(f"What arms have paid by age, with 95 % intervals{others}", fontsize=10, loc="left")
+    if not any((arm.sample.values < 0.0).any() for arm in shown):
+        ax.set_ylim(bottom=0)
+    ax.legend(frameon=False, fontsize=8, loc="best")
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def risk_places(groups: int, most: int = 5) -> list[int]:
+    """Return the groups at whose ends curves are written: the last, and others evenly before it.
+
+    Examples
+    --------
+    >>> risk_places(60), risk_places(3)
+    ([11, 23, 35, 47, 59], [0, 1, 2])
+    """
+    count = min(groups, most)
+    return [-(-groups * (place + 1) // count) - 1 for place in range(count)]

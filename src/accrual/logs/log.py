@@ -61,6 +61,7 @@ class Log:
       in the order of time, `arm` is an index into `arms`, `followed` is how long the log has seen the
       decision: until its end, or until the decision's own window was over. `propensity` and
       `own_window` are NULL where the log has none. Contexts are further columns, as text: see `contexts`.
+      `decided`, from which it is made, also has `cluster`, NULL where the log has none.
     - ``pieces(decision, age, value)``, in the order of decisions.
 
     """
@@ -86,6 +87,9 @@ class Log:
         self.least_propensity: float | None = None
         self.shares_changed = False  # whether the arms' shares of the decisions changed over time
         self.contexts: tuple[ContextColumn, ...] = ()  # columns with the context of a decision
+        self.cluster = ""  # the column that says which decisions belong together, such as user
+        self.cap_totals: float | None = None  # what the total of a decision is capped at
+        self.capped = ""  # what that changed, in words
         self.signed = False  # whether some value is negative
         self.rate = 0.0  # decisions per unit of time, from the first to the last
         self.largest_value = 0.0  # of the pieces, in size

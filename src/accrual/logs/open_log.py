@@ -91,6 +91,11 @@ def open_log(
     context : sequence of str
         Columns with the context of each decision, such as ``["country", "visits"]``. The kind of
         feature is recognised; ``"zone:levels"`` and ``"visits:number"`` name it.
+    cluster : str, optional
+        The column that says which decisions belong together, such as ``"user"``: errors allow for decisions
+        of one cluster that pay alike.
+    cap_totals : float, optional
+        Count no more than this of the total of a decision; what comes after it is reached counts as nothing.
 
     Examples
     --------
@@ -114,6 +119,8 @@ def open_log(
         facts = load_pieces(log, tables, reading, end)
         _check_contents(log, tables, facts)
         _describe(log, facts, end)
+        if reading.cap_totals is not None:
+            _cap_totals(log, reading.cap_totals)
     except BaseException:
         log.close()
         raise
@@ -256,6 +263,30 @@ def _describe(log: Log, facts: OddityFacts, given_end: float | None) -> None:
         counts.identical = found.identical
     facts.last_decision, facts.last_piece = last / unit, found.last / unit
     log.odd += oddities(log, facts)
+
+
+def _cap_totals(log: Log, cap: float) -> None:
+    """Cut from every decision what it paid beyond a cap, the last pieces first."""
+    if not (isinstance(cap, int | float) and 0.0 < cap < math.inf):
+        raise InputError(f"cap_totals must be a number above 0, not {cap!r}")
+    log.query(
+        "CREATE TABLE cut AS SELECT place, decision, value, "
+        "least(total, $1) - least(total - value, $1) AS kept FROM "
+        "(SELECT rowid AS place, decision, value, sum(value) OVER "
+        "(PARTITION BY decision ORDER BY age, value ROWS UNBOUNDED PRECEDING) AS total FROM paid) "
+        "WHERE total > $1 OR total - value > $1",
+        [cap],
+    )
+    over, less = log.query("SELECT count(DISTINCT decision), coalesce(sum(value - kept), 0) FROM cut")[0]
+    paid = log.query("SELECT sum(value) FROM paid")[0][0]
+    log.query("UPDATE paid SET value = kept FROM cut WHERE paid.rowid = place")
+    log.query("DROP TABLE cut")
+    log.cap_totals, log.blocks = float(cap), []
+    log.capped = (
+        f"totals are capped at {cap:g}, as asked: {over:,} decisions paid more, and "
+        f"{100.0 * less / paid:.1f} % of all that was paid is left out; means, spread and window "
+        "below are those of capped totals"
+    )
 
 
 def _include_ends(log: Log) -> None:

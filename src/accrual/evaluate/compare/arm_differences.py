@@ -56,6 +56,7 @@ def means(arms: Sequence[Arm], totals: Sequence[Floats]) -> Means:
     """Gather the arms' means from a fit.
 
     Decisions still open tell something too: they count as far as they made the fit's interval narrower.
+    Decisions in clusters tell less: they count for no more than made the fit's interval as wide as it is.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ def means(arms: Sequence[Arm], totals: Sequence[Floats]) -> Means:
     mean = np.array([float(one.mean()) for one in totals])
     variance = np.array([float(one.var(ddof=1)) if len(one) > 1 else 0.0 for one in totals])
     width = np.array([arm.mean.high - arm.mean.low if arm.mean is not None else 0.0 for arm in arms])
-    closed = np.array([float(arm.closed) for arm in arms])
+    closed = np.array([float(arm.closed if arm.clusters is None else 1) for arm in arms])
     made = np.array([float(arm.decisions) for arm in arms])
     with np.errstate(all="ignore"):
         worth = variance / (width / 3.92) ** 2

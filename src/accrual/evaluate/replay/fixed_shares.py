@@ -118,20 +118,22 @@ def judge(log: ReplayLog, policy: Fixed) -> Iterator[Judged]:
     }
     most = math.inf if log.signed else float(log.caps[policy.shares > 0.0].max())
     least = -math.inf if log.signed else 0.0
-    wider = t_factor(max(int(effective) - 1, 1)) / math.sqrt(count)
+    independent = effective if log.cluster is None else min(effective, float(log.cluster.max() + 1))
+    wider = t_factor(max(int(independent) - 1, 1))
     apart = _difference(log, weight)
-    for method, each in parts.items():
+    for method, contributed in parts.items():
+        each = log.by_cluster(contributed)
         # Inverse propensity scores vary with the weights, and so more than what decisions pay can: their
         # error cannot be read as a number of payments.
         found = (
-            confined(mean_interval(each, count=effective), least, most, effective)
+            confined(mean_interval(each, count=independent), least, most, independent)
             if method == "IPS"
-            else within(float(each.mean()), wider * float(each.std(ddof=1)), least, most, effective)
+            else within(float(each.mean()), wider * _error(each), least, most, independent)
         )
         yield Judged(
             method,
             found,
-            difference(found, log.mean_reward, correlation(each, reward))
+            difference(found, log.mean_reward, correlation(each, log.by_cluster(reward)))
             if method == "IPS"
             else _around(found.value - log.mean_reward.value, apart),
             int(np.count_nonzero(weight)),
@@ -139,29 +141,39 @@ def judge(log: ReplayLog, policy: Fixed) -> Iterator[Judged]:
         )
 
 
+def _error(each: Floats) -> float:
+    """Return the standard error of the mean of independent numbers."""
+    return float(each.std(ddof=1)) / math.sqrt(len(each))
+
+
 def _difference(log: ReplayLog, weight: Floats) -> Interval:
     """Make the interval of the difference between a policy and the log.
 
     The policy has more of some decisions than the log and less of others. What these pay, and what those pay,
-    are two means of different decisions, and so they are independent. The difference is their difference,
+    are two means of different decisions, and so independent, unless by clusters. The difference is theirs,
     times the share of decisions that the two do not have in common.
     """
-    parts = []
+    parts, moved = [], []
     for extra in (np.maximum(weight - 1.0, 0.0), np.maximum(1.0 - weight, 0.0)):
         mass, count = float(extra.sum()), int(np.count_nonzero(extra))
         if count < 2:
             parts.append(Interval(0.0, 0.0, 0.0))
+            moved.append(np.zeros(1))
             continue
         mean = float(extra @ log.rewards) / mass
         effective = mass**2 / float(extra @ extra)
-        error = (
-            math.sqrt(float((extra**2) @ (log.rewards - mean) ** 2) * effective / max(effective - 1.0, 1.0))
-            / mass
-        )
+        each = np.asarray(extra * (log.rewards - mean) / mass)
+        if log.cluster is not None:
+            each = np.bincount(log.cluster, each).astype(np.float64)
+            effective = min(effective, float(np.count_nonzero(np.bincount(log.cluster, extra))))
+        error = math.sqrt(float(each @ each) * effective / max(effective - 1.0, 1.0))
         wider = t_factor(max(int(effective) - 1, 1))
         parts.append(within(mean, wider * error, *log.possible, effective))
+        moved.append(each)
     share = float(np.abs(weight - 1.0).mean()) / 2.0
-    found = difference(parts[0], parts[1])
+    # Only a cluster has decisions on both sides.
+    together = 0.0 if log.cluster is None or len(moved[0]) != len(moved[1]) else correlation(*moved)
+    found = difference(parts[0], parts[1], together)
     return Interval(share * found.value, share * found.low, share * found.high)
 
 

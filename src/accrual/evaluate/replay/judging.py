@@ -273,14 +273,31 @@ def judge_all(
 
 
 def _resamples(log: ReplayLog, seed: int) -> list[ReplayLog]:
-    """Draw logs of the same times, at each of which a random closed decision pays with its pieces."""
+    """Draw logs of the same times, at each of which a random closed decision pays with its pieces.
+
+    Where decisions are in clusters, whole clusters are drawn.
+    """
     dice = np.random.Generator(np.random.Philox(seed))
     payers = np.flatnonzero(log.closed)
     # Arms whose decisions are cut short more often come as often as before.
     weight = log.propensity[payers] / log.chance[payers]
-    return [
-        resampled(log, dice.choice(payers, size=len(log.at), p=weight / weight.sum())) for _ in range(REPEATS)
-    ]
+    if log.cluster is None:
+        drawn = [dice.choice(payers, size=len(log.at), p=weight / weight.sum()) for _ in range(REPEATS)]
+    else:
+        drawn = [_clusters(log.cluster[payers], payers, weight, len(log.at), dice) for _ in range(REPEATS)]
+    return [resampled(log, one) for one in drawn]
+
+
+def _clusters(cluster: Ints, payers: Ints, weight: Floats, count: int, dice: np.random.Generator) -> Ints:
+    """Draw whole clusters of decisions until there are `count`; a decision is kept by its weight."""
+    order = np.argsort(cluster, kind="stable")
+    first = np.flatnonzero(np.diff(cluster[order], prepend=-1))
+    members, drawn, size = np.split(order, first[1:]), [], 0
+    while size < count:
+        one = members[dice.integers(len(members))]
+        drawn.append(payers[one[dice.random(len(one)) * weight.max() < weight[one]]])
+        size += len(drawn[-1])
+    return np.concatenate(drawn)[:count]
 
 
 def _of_log(log: ReplayLog) -> ReplayLine:

@@ -17,7 +17,7 @@ from accrual.core.groups import followed_for, is_closed, is_within
 from accrual.core.interval import Interval
 from accrual.core.reward_model import Observed, cross_fit
 from accrual.evaluate.intervals import within
-from accrual.logs.estimate import FollowedDecisions, complete
+from accrual.logs.estimate import FollowedDecisions, cluster_numbers, complete
 from accrual.logs.fitted import Fitted
 from accrual.logs.log import Log
 from accrual.logs.read import LogContexts, read_contexts
@@ -52,6 +52,7 @@ class ReplayLog:
     features: Features | None = None  # of the contexts
     contexts: Floats | None = field(default=None, repr=False)  # decisions x features, as a bandit stores them
     fitted: Fitted | None = field(default=None, repr=False)  # of the log, with what is said about its reading
+    cluster: Ints | None = field(default=None, repr=False)  # the number of each decision's cluster
 
     def __post_init__(self) -> None:
         if (np.diff(self.at) < 0).any():
@@ -103,9 +104,22 @@ class ReplayLog:
     @cached_property
     def mean_reward(self) -> Interval:
         """What a decision of the log paid on average."""
-        reward, count = self.rewards, len(self.at)
+        reward = self.by_cluster(self.rewards)
+        count = len(reward)
         error = float(reward.std(ddof=1)) / math.sqrt(count) if count > 1 else math.nan
         return within(float(reward.mean()), error, *self.possible, int(self.closed.sum()))
+
+    def by_cluster(self, each: Floats) -> Floats:
+        """Return numbers with the mean of `each`, one for each cluster: by how much it moves that mean.
+
+        Without clusters they are `each` itself. Where decisions of a cluster are alike, these are independent
+        and `each` is not.
+        """
+        if self.cluster is None:
+            return each
+        mean = each.mean()
+        moved = np.bincount(self.cluster, each - mean)
+        return np.asarray(mean + moved * (len(moved) / len(each)))
 
     @cached_property
     def expected(self) -> Floats:
@@ -170,6 +184,7 @@ def from_log(log: Log, fitted: Fitted, uniform: bool) -> ReplayLog:
         features=None if contexts is None else contexts.features,
         contexts=None if contexts is None else contexts.values,
         fitted=fitted,
+        cluster=np.unique(cluster_numbers(log), return_inverse=True)[1] if log.cluster else None,
     )
 
 
@@ -193,4 +208,5 @@ def resampled(log: ReplayLog, payer: Ints) -> ReplayLog:
         age=log.age[piece],
         value=log.value[piece],
         contexts=None if log.contexts is None else log.contexts[payer],
+        cluster=None,  # the resample itself has drawn them together
     )

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
-from accrual.logs.estimate.cumulative_means import FEW_PAYING, FollowedDecisions, arm_mean, complete
+from accrual.logs.estimate.clusters import cluster_numbers
+from accrual.logs.estimate.cumulative_means import FollowedDecisions, arm_mean, complete
 from accrual.logs.estimate.grids import EvenGrid, FineGrid
 from accrual.logs.estimate.intervals import GroupEstimate
+from accrual.logs.estimate.large_totals import FEW_PAYING
 from accrual.logs.estimate.passes import (
     ArrivalCurve,
     FinalPass,
@@ -31,6 +33,7 @@ __all__ = [
     "GroupEstimate",
     "Tail",
     "arm_mean",
+    "cluster_numbers",
     "complete",
     "count_closed",
     "course_grid",

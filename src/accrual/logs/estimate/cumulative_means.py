@@ -13,8 +13,10 @@ by its score
 
     w · sum over its cells of (x_c - m_c) / W_c · sqrt(k_c / (k_c - 1)).
 
-Scores by group make the covariance of the group means; the squares, cubes and fourth powers of the scores of
-all groups together make the interval of an arm's mean (`accrual.core.interval.score_interval`).
+Scores by group make the covariance of the group means; the squares, cubes and fourth powers of the scores
+added up over the groups so far make the interval of the mean by the end of each group
+(`accrual.core.interval.score_interval`). Where decisions come in clusters, the scores of a cluster are added
+up first (`accrual.logs.estimate.clusters`).
 
 Weights are 1 over the square root of the propensity where the log's propensities differ within an arm, as
 those of a bandit do, and 1 elsewhere. A bandit chooses an arm less often once it has been unlucky, so its
@@ -27,6 +29,7 @@ few decisions of small propensity decide it.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -38,8 +41,9 @@ from accrual.core.interval import Interval, ScoreSums, confined, of_bounded, sco
 from accrual.core.jit import kernel
 from accrual.logs.estimate.grids import EvenGrid, Grid
 from accrual.logs.estimate.intervals import GroupEstimate
+from accrual.logs.estimate.large_totals import TOPS, diagnose
+from accrual.logs.fitted import LargeTotals
 
-FEW_PAYING = 30  # decisions that paid anything, below which the interval of a skewed mean may fail
 _CELLS_MOST, _CELLS_LEAST, _NUMBERS_MOST = 4096, 64, 1 << 22
 _SLOTS = 1 << 16  # equal parts of time, to find the cell of an age
 
@@ -166,8 +170,12 @@ class ScoreSumsByGroup(NamedTuple):
     moved: Floats
     moved_part: Floats
     parts: Floats  # 3 x arms x r: squared weights, weights times what was expected of that part, its square
-    powers: Floats  # 3 x arms: squares, cubes and fourth powers of the scores of all groups together
-    largest: Floats  # the largest total of a decision of each arm
+    # Arms x groups x 3: squares, cubes and fourth powers of the scores up to the end of each group; or arms x
+    # 1 x 3, of all groups together.
+    powers: Floats
+    most_moved: Floats  # the largest square of a score of all groups together, by arm
+    money: Floats  # all that decisions of each arm paid
+    tops: Floats  # arms x some: the largest totals of each arm, as a heap whose first is the least of them
     paying: Ints  # how many decisions of each arm paid something
 
 
@@ -184,7 +192,8 @@ class CumulativeMeans:
         Pieces after the last group, or after their decision's own window.
     """
 
-    def __init__(self, cells: RiskCells, grid: Grid, arms: int) -> None:
+    def __init__(self, cells: RiskCells, grid: Grid, arms: int, by_age: bool = True) -> None:
+        """Take the cells and the groups that they make; `by_age` for errors of the means up to each group."""
         self._cells, self._grid, groups = cells, grid, len(grid)
         # By the last cell of a decision: weights and their squares, whole, and for the part of it followed.
         self._ending, self._partial = np.zeros((2, 2, arms, len(cells)))
@@ -194,8 +203,12 @@ class CumulativeMeans:
         moved, moved_part = np.zeros((2, arms, groups + 1, groups))
         self._score_sums = ScoreSumsByGroup(
             np.zeros((arms, groups, groups)), moved, moved_part, np.zeros((3, arms, groups + 1)),
-            np.zeros((3, arms)), np.full(arms, -np.inf), np.zeros(arms, np.int64),
+            np.zeros((arms, groups if by_age else 1, 3)), np.zeros(arms), np.zeros(arms),
+            np.full((arms, TOPS), -np.inf), np.zeros(arms, np.int64),
         )  # fmt: skip
+        self.clusters: Ints | None = None  # how many each arm has, where errors are those of clusters
+        self._cluster_products: Floats = np.zeros(0)
+        self._cluster_powers: Floats = np.zeros(0)
 
     def follow(self, arm: Ints, weight: Floats, followed: Floats) -> None:
         """Count decisions among those that are followed."""
@@ -237,15 +250,46 @@ class CumulativeMeans:
         self.late += add_scores(some, cells, ends, self._steps, self._score_sums, moved, totals)
         return moved, totals
 
+    def score_by_group(self, some: FollowedDecisions, cells: Ints, rows: Ints, scores: Floats) -> None:
+        """Add what decisions moved the means of the groups by to their rows of `scores`."""
+        ends = Ends(*self._cells.last(some.followed), self._grid.place(some.followed))
+        add_group_scores(some, cells, ends, self._steps, rows, scores)
+
+    def add_clusters(self, arm: Ints, scores: Floats) -> None:
+        """Make errors from clusters: the arm of each, and what it moved the means of groups by."""
+        if self.clusters is None:
+            self.clusters = np.zeros(len(self.paying), np.int64)
+            self._cluster_products = np.zeros_like(self._score_sums.product)
+            self._cluster_powers = np.zeros_like(self._score_sums.powers)
+        for a in np.unique(arm).tolist():
+            mine = scores[arm == a]
+            so_far = np.cumsum(mine, axis=1) / self._steps.most[a]
+            self.clusters[a] += len(mine)
+            self._cluster_products[a] += mine.T @ mine
+            powers = np.stack([(so_far**power).sum(axis=0) for power in (2, 3, 4)], axis=1)
+            self._cluster_powers[a] += powers[-self._cluster_powers.shape[1] :]
+
     @property
     def largest(self) -> Floats:
         """The largest total of a decision of each arm, within the groups."""
-        return self._score_sums.largest
+        return np.asarray(self._score_sums.tops.max(axis=1))
+
+    def large_totals(self, arm: int) -> LargeTotals:
+        """Say how much of an arm's mean rests on its largest decisions."""
+        sums = self._score_sums
+        second = float(sums.powers[arm, -1, 0])
+        largest = float(sums.most_moved[arm]) / second if second > 0.0 else 0.0
+        return diagnose(np.sort(sums.tops[arm])[::-1], float(sums.money[arm]), largest, int(self.paying[arm]))
 
     @property
     def paying(self) -> Ints:
         """How many decisions of each arm paid something while they were followed."""
         return self._score_sums.paying
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are."""
+        return len(self._grid)
 
     @property
     def closed(self) -> Ints:
@@ -270,14 +314,21 @@ class CumulativeMeans:
         crossed = sums.moved[arm].T @ before + sums.moved_part[arm].T @ own
         both = before.T @ (part[:, None] * own)
         expected = (before.T * number) @ before + both + both.T + (own.T * square) @ own
-        covariance = product - crossed - crossed.T + expected
-        return GroupEstimate(self.completed[arm].astype(np.float64), means, covariance)
+        covariance, most = product - crossed - crossed.T + expected, np.inf
+        if self.clusters is not None:
+            most = max(float(self.clusters[arm]), 2.0)
+            covariance = self._cluster_products[arm] * (most / (most - 1.0))
+        return GroupEstimate(self.completed[arm].astype(np.float64), means, covariance, most)
 
-    def scores(self, arm: int) -> ScoreSums:
-        """Return the powers of an arm's scores, added up."""
-        powers = self._score_sums.powers[:, arm] * self._steps.most[arm] ** np.arange(2, 5)
-        second, third, fourth = powers.tolist()
-        return ScoreSums(second, third, fourth, float(self._equal[arm, self._steps.start[-1] - 1]))
+    def scores(self, arm: int, group: int = -1) -> ScoreSums:
+        """Return the powers of an arm's scores up to the end of a group, added up."""
+        size = float(self._equal[arm, self._steps.start[1:][group] - 1])
+        powers, corrected = self._score_sums.powers[arm, group], 1.0
+        if self.clusters is not None:
+            size = max(float(self.clusters[arm]), 2.0)
+            powers, corrected = self._cluster_powers[arm, group], math.sqrt(size / (size - 1.0))
+        second, third, fourth = (powers * (self._steps.most[arm] * corrected) ** np.arange(2, 5)).tolist()
+        return ScoreSums(second, third, fourth, size)
 
 
 @kernel
@@ -334,24 +385,78 @@ def add_scores(
             rest = w * (whole + ends.part[i] * steps.expected[a, last])
         moved[i] = -w * steps.reached[a, steps.start[done]] - rest
         for k in range(number):
+            moved[i] += by_group[touched[k]]
+        share = moved[i] / steps.most[a]
+        sums.most_moved[a] = max(sums.most_moved[a], share * share)
+        add_powers(sums.powers[a, -1], share)
+        so_far = 0.0
+        for g in range(sums.powers.shape[1] - 1):
+            if g < done:
+                so_far -= w * (steps.reached[a, steps.start[g + 1]] - steps.reached[a, steps.start[g]])
+            elif g == done:
+                so_far -= rest
+            if marked[g] == i:
+                so_far += by_group[g]
+            add_powers(sums.powers[a, g], so_far / steps.most[a])
+        for k in range(number):
             g = touched[k]
             x = by_group[g]
-            moved[i] += x
             sums.moved[a, done, g] += w * x
             sums.moved_part[a, done, g] += rest * x
             for m in range(k, number):
                 h = touched[m]
                 sums.product[a, min(g, h), max(g, h)] += x * by_group[h]
-        share = moved[i] / steps.most[a]
-        sums.powers[0, a] += share * share
-        sums.powers[1, a] += share * share * share
-        sums.powers[2, a] += share * share * share * share
-        sums.largest[a] = max(sums.largest[a], totals[i])
+        sums.money[a] += totals[i]
+        if totals[i] > sums.tops[a, 0]:
+            keep_total(sums.tops[a], totals[i])
         sums.paying[a] += pays
         sums.parts[0, a, done] += w * w
         sums.parts[1, a, done] += w * rest
         sums.parts[2, a, done] += rest * rest
     return late
+
+
+@kernel
+def add_powers(powers: Floats, share: float) -> None:
+    """Add the square, the cube and the fourth power of a score."""
+    square = share * share
+    powers[0] += square
+    powers[1] += square * share
+    powers[2] += square * square
+
+
+@kernel
+def keep_total(heap: Floats, total: float) -> None:
+    """Put a total in the place of the least of a heap."""
+    place, child = 0, 1
+    while child < len(heap):
+        if child + 1 < len(heap) and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= total:
+            break
+        heap[place] = heap[child]
+        place, child = child, 2 * child + 1
+    heap[place] = total
+
+
+@kernel
+def add_group_scores(
+    some: FollowedDecisions, cells: Ints, ends: Ends, steps: Steps, rows: Ints, scores: Floats
+) -> None:
+    """Add what decisions moved the means of groups by to their rows; a row below 0 or too large is none."""
+    for i in range(len(some.arm)):
+        a, w, last, done, row = some.arm[i], some.weight[i], ends.last[i], ends.done[i], rows[i]
+        if row < 0 or row >= len(scores):
+            continue
+        for j in range(some.first[i], some.first[i + 1]):
+            c = cells[j]
+            if c <= last and c < len(steps.group) and steps.group[c] < scores.shape[1]:
+                scores[row, steps.group[c]] += w * some.value[j] * steps.each[a, c]
+        for g in range(done):
+            scores[row, g] -= w * (steps.reached[a, steps.start[g + 1]] - steps.reached[a, steps.start[g]])
+        if done < scores.shape[1] and steps.group[last] >= done:
+            whole = steps.reached[a, last] - steps.reached[a, steps.start[done]]
+            scores[row, done] -= w * (whole + ends.part[i] * steps.expected[a, last])
 
 
 def arm_mean(value: float, scores: ScoreSums, cap: float, signed: bool, plain: bool) -> Interval:

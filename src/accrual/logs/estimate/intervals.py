@@ -37,8 +37,14 @@ class GroupEstimate:
         Of the group means.
     """
 
-    def __init__(self, completed: Floats, group_means: Floats, covariance: Floats) -> None:
-        """Take the number of decisions that completed exactly 0, 1, 2, ... groups, and means of groups."""
+    def __init__(
+        self, completed: Floats, group_means: Floats, covariance: Floats, clusters: float = np.inf
+    ) -> None:
+        """Take the number of decisions that completed exactly 0, 1, 2, ... groups, and means of groups.
+
+        `clusters` is how many clusters of decisions the covariance is made of, where there are such.
+        """
+        self._freedom_most = min(clusters - 1.0, _FREEDOM_MOST)
         self._completed, self.group_means, self.covariance = completed, group_means, covariance
         self.seen = np.cumsum(completed[::-1])[::-1][1:]
         # Between the groups of one decision.
@@ -65,7 +71,7 @@ class GroupEstimate:
         first, second = each @ counts, each**2 @ counts
         with np.errstate(all="ignore"):
             freedom = np.where(second > 0.0, first**2 / second - 1.0, self.seen[-1] - 1.0)
-        return np.asarray(np.clip(freedom, _FREEDOM_LEAST, _FREEDOM_MOST))
+        return np.asarray(np.clip(freedom, _FREEDOM_LEAST, self._freedom_most))
 
     def shares(self, weights: Floats | None = None, signed: bool = False) -> Floats:
         """Return shares of the total, and their intervals: 3 x rows.

@@ -11,6 +11,7 @@ from accrual.core.arrays import Floats, Ints
 from accrual.core.groups import NUDGE, is_closed, is_within
 from accrual.core.jit import kernel
 from accrual.logs.estimate.blocks import decision_blocks
+from accrual.logs.estimate.clusters import cluster_numbers, score_clusters
 from accrual.logs.estimate.cumulative_means import CumulativeMeans, FollowedDecisions, RiskCells
 from accrual.logs.estimate.grids import Grid
 from accrual.logs.estimate.sample import ClosedTotals
@@ -134,8 +135,8 @@ def final_pass(log: Log, groups: Grid, bins: Grid, largest: Floats, sample: int)
     cells, course_cells = RiskCells(ends, arms, groups), RiskCells(ends, 1, bins)
     found = FinalPass(
         CumulativeMeans(cells, groups, arms),
-        CumulativeMeans(cells, groups, 1),
-        CumulativeMeans(course_cells, bins, 1),
+        CumulativeMeans(cells, groups, 1, by_age=False),
+        CumulativeMeans(course_cells, bins, 1, by_age=False),
         ClosedTotals(arms, sample),
     )
     for some, *_ in decision_blocks(log):
@@ -150,6 +151,14 @@ def final_pass(log: Log, groups: Grid, bins: Grid, largest: Floats, sample: int)
         totals, *_ = (means.score(who, places)[1] for means, who, places in shown)
         closed = np.flatnonzero(is_closed(some.followed, groups.edges[-1]))
         found.closed.add(hashed[closed], some.arm[closed], totals[closed], at[closed])
+    if log.cluster:
+        numbers = cluster_numbers(log)
+        for place, means in enumerate((found.arms, found.pooled, found.course)):
+
+            def shown_to(some: FollowedDecisions, place: int = place) -> tuple[FollowedDecisions, Ints]:
+                return _shown(found, some, cells, course_cells)[place][1:]
+
+            score_clusters(log, numbers, means, shown_to)
     return found
 
 

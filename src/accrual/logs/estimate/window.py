@@ -15,7 +15,7 @@ from accrual.logs.estimate.grids import CoarseGrid, FineGrid
 from accrual.logs.estimate.intervals import GroupEstimate
 from accrual.logs.estimate.passes import ArrivalCurve, count_followed, longest_followed
 from accrual.logs.estimate.tail import estimate_tail
-from accrual.logs.fitted import Recommended
+from accrual.logs.fitted import AT_ONCE, Recommended
 from accrual.logs.log import Log
 
 SHARE = 0.99
@@ -76,6 +76,8 @@ def first_guess(curve: ArrivalCurve, log: Log) -> float:
     """Return the window for a user who gives none: the age by which 99 % has come, rounded up."""
     arrived = np.maximum.accumulate(np.cumsum(curve.means))
     age = float(curve.edges[int(np.searchsorted(arrived, SHARE * arrived[-1]))])
+    if age < AT_ONCE * curve.edges[-1]:  # any window will do: one that a person can read
+        return min(1.0 if log.timestamps else 0.001 * float(curve.edges[-1]), float(curve.edges[-1]))
     if log.timestamps and age >= 10.0:
         step = next(UNITS[unit] for unit in "dhms" if age >= 10.0 * UNITS[unit])
     else:

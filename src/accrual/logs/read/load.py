@@ -16,7 +16,7 @@ from accrual.core.durations import unit_seconds
 from accrual.core.errors import InputError, need
 from accrual.core.files import csv_cell
 from accrual.logs.log import TICKS, Log
-from accrual.logs.read.columns import DURATIONS, empty, number_expression, text_expression
+from accrual.logs.read.columns import DURATIONS, column_named, empty, number_expression, text_expression
 from accrual.logs.read.contexts import find_context_columns
 from accrual.logs.read.oddity_checks import CONTRADICTING, OddityFacts
 from accrual.logs.read.reading import CheckedColumn, Reading, Tables, check_zones
@@ -24,7 +24,10 @@ from accrual.logs.read.sources import run
 from accrual.logs.read.times import TimeColumn
 
 ARMS_MOST = 10_000
-_NAMES = {"id": "id", "arm": "arm", "at": "tick", "propensity": "propensity", "window": "own_window"}
+_NAMES = {
+    "id": "id", "arm": "arm", "at": "tick", "propensity": "propensity", "window": "own_window",
+    "cluster": "cluster",
+}  # fmt: skip
 _AGES_LEAST = 5  # different ages, below which nothing is said about whose they are
 _NEAR = 0.1  # of the longest age: near 0
 _KINDS_MOST = 0.2  # different keys for each piece; above that they tell pieces apart
@@ -45,6 +48,10 @@ def load_decisions(log: Log, tables: Tables, reading: Reading) -> None:
     contexts = find_context_columns(tables, reading.context)
     log.contexts = tuple(column for column, _ in contexts)
     cells |= {column.role: cell for column, cell in contexts}
+    if reading.cluster:
+        log.cluster, place = reading.cluster, column_named(source, reading.cluster, "cluster")
+        sql = text_expression(source, place, "cluster")
+        cells["cluster"] = CheckedColumn(source, place, "cluster", sql, "anything", "true")
     log.has_propensity, log.has_window = "propensity" in cells, "window" in cells
     if reading.skips:
         skip_bad_rows(log, cells.values(), reading)
@@ -58,7 +65,8 @@ def load_decisions(log: Log, tables: Tables, reading: Reading) -> None:
     seconds = unit_seconds(reading.age_unit or "s") if log.timestamps else 1.0
     log.query(
         "CREATE TABLE decided AS SELECT raw.id, arms.arm, tick, propensity, "
-        f"own_window * {seconds} AS own_window{log.context_sql} FROM raw JOIN arms ON raw.arm = arms.name "
+        f"own_window * {seconds} AS own_window, cluster{log.context_sql} "
+        "FROM raw JOIN arms ON raw.arm = arms.name "
         "ORDER BY tick, raw.id"
     )
     log.query("DROP TABLE raw")

@@ -37,6 +37,8 @@ class ReadingOptions(TypedDict, total=False):
     bandit: str | None
     memory: str
     context: Sequence[str]
+    cluster: str | None
+    cap_totals: float | None
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class Reading:
     bandit: str | None = None
     memory: str = "2500MB"
     context: Sequence[str] = ()
+    cluster: str | None = None
+    cap_totals: float | None = None
 
     @classmethod
     def made(cls, columns: Mapping[str, str] | None, options: Mapping[str, Any]) -> Reading:
