@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from accrual.logs.fitted import Fitted, Shares
 
 _ARMS_MOST = 5  # columns of the spread's table
+_ROWS_MOST = 10  # of the spread's table
 _WIDEST = 100  # characters in a line of the spread's table
 
 
@@ -122,14 +123,18 @@ def _show_spread(fitted: Fitted) -> None:
     most = max(0, min(_ARMS_MOST, room))
     columns: dict[str, Shares] = {"all arms": fitted.spread}
     columns |= {shortened(arm.name): arm.spread for arm in paying[:most] if arm.spread is not None}
-    length = fitted.window / fitted.groups
+    length, each = fitted.window / fitted.groups, -(-fitted.groups // _ROWS_MOST)
     rows = []
-    for g in range(fitted.groups):
-        row = [str(g + 1), time(fitted, (g + 1) * length)]
+    for first in range(0, fitted.groups, each):
+        last = min(first + each, fitted.groups)
+        row = [f"{first + 1}-{last}" if last - first > 1 else str(last), time(fitted, last * length)]
         for shares in columns.values():
-            row.append(f"{shares.value[g]:.3f} ({shares.low[g]:.3f}-{shares.high[g]:.3f})")
+            share = f"{sum(shares.value[first:last]):.3f}"
+            row.append(share if each > 1 else f"{share} ({shares.low[first]:.3f}-{shares.high[first]:.3f})")
         rows.append(row)
     title = "spread: the share of the reward that comes in each group (95 % interval)"
+    if each > 1:
+        title = f"spread: the share of the reward that comes in {each} groups at a time"
     if len(paying) > most:
         title += f"; the first {most} of {len(paying):,} arms" if most else "; all arms together"
     show_table(["group", "up to age", *columns], rows, title)

@@ -124,12 +124,11 @@ def make_bandits(priors: Sequence[str], store: str) -> None:
             if row is None:
                 fitted = _fitted(file)
                 caps = {arm.name: arm.cap.used for arm in fitted.known if arm.cap is not None}
-                refunds = any((arm.sample.values < 0.0).any() for arm in fitted.known)
                 window = timedelta(seconds=fitted.window)
                 Bandit(
-                    caps, window, store=place, name=name, prior=fitted, allow_negative=bool(refunds)
+                    caps, window, store=place, name=name, prior=fitted, allow_negative=fitted.signed
                 ).close()
-                also = ", and takes negative pieces, as the log has them" if refunds else ""
+                also = ", and takes negative pieces, as the log has them" if fitted.signed else ""
                 print(f"made {name} from {file}{also}", file=sys.stderr)
             elif not row.config.get("imported"):
                 raise InputError(f"--prior: the bandit {name!r} was made without a prior; take another name")

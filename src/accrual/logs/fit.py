@@ -277,7 +277,8 @@ def _caps(log: Log, found: FinalPass, cap: float | Mapping[str, float] | None) -
             )
         if given is not None and given <= 0.0:
             raise InputError(f"cap {given:g} of arm {name!r}: a cap must be above 0")
-        caps.append(Cap(given or seen or usual, seen, max(quantile, 0.0), given))
+        largest = max(float(found.closed.largest[a]), 0.0)  # of the decisions that the quantile is of
+        caps.append(Cap(given or seen or usual, largest, max(quantile, 0.0), given))
     return caps
 
 

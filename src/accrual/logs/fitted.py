@@ -110,6 +110,11 @@ class Fitted:
         """The arms whose mean is known."""
         return tuple(arm for arm in self.arms if arm.mean is not None)
 
+    @property
+    def signed(self) -> bool:
+        """Whether the log has negative values, such as refunds."""
+        return bool(self.log.get("signed"))
+
     def rounds(self, groups: int | None = None) -> int:
         """Return the window in rounds, one decision to a round: a multiple of the number of groups."""
         groups = groups or self.groups
@@ -247,7 +252,8 @@ class Cap:
     Attributes
     ----------
     used : float
-        What a problem is made with: the user's own if there is one, otherwise `observed`.
+        What a problem is made with: the user's own if there is one, otherwise the largest total of a
+        decision, closed or open.
     observed : float
         The largest total of a closed decision.
     quantile : float

@@ -77,7 +77,7 @@ def first_guess(curve: ArrivalCurve, log: Log) -> float:
     arrived = np.maximum.accumulate(np.cumsum(curve.means))
     age = float(curve.edges[int(np.searchsorted(arrived, SHARE * arrived[-1]))])
     if log.timestamps and age >= 10.0:
-        step = next(UNITS[unit] for unit in "dhms" if age >= 10.0 * UNITS[unit])
+        step = next(UNITS[unit] for unit in ("d", "h", "min", "s") if age >= 10.0 * UNITS[unit])
     else:
         step = 10.0 ** (math.floor(math.log10(age)) - 1)
     if log.resolution > 0.0:
