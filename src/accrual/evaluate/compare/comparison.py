@@ -510,7 +510,8 @@ def live(setup: ComparisonSetup, policy: Policy, kept: str = "") -> str:
 
 def _window(seconds: float) -> str:
     """Write a window so that a prior of the same length is not too short for it by rounding."""
-    text = exact_duration(seconds)
+    days = seconds / 86_400.0
+    text = f"{days:.15g}d" if days.is_integer() else exact_duration(seconds)
     return text if parse_duration(text) <= seconds else f"{seconds!r}s"
 
 
