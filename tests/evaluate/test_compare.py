@@ -330,7 +330,7 @@ def test_a_log_is_read_as_by_fit(tmp_path):
         ac.compare(given, context=["number"], **options)
     with (
         open_log(*given, **options) as log,
-        pytest.raises(ac.InputError, match="the log is open already: give columns to accrual.open_log"),
+        pytest.raises(ac.InputError, match="the log is open already: give columns to"),
     ):
         ac.replay(log, "always a", uniform=True, columns=NAMED)
 

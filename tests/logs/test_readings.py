@@ -527,6 +527,19 @@ def test_start_stop_and_a_value():
         assert log.counts.pieces == rows["status"].sum()
 
 
+def test_a_time_and_a_status_in_each_row(tmp_path):
+    rows = follow_ups().drop_duplicates("id").drop(columns="tstart")
+    path = saved(rows.rename(columns={"tstop": "time"}), "csv", tmp_path / "rows.csv")
+    with pytest.raises(
+        InputError, match=r"survival data do, say --column stop=COLUMN --column status=status"
+    ):
+        open_log(path)
+    fitted = ac.fit(path, columns={"stop": "time"}, window=60, groups=2)
+    for arm in fitted.arms:
+        assert arm.mean.value == pytest.approx(mean_cumulative(rows, arm.name, 60), rel=1e-9)
+    assert "ends at a piece: if nothing can come after it, as after a death" in fitted.summary()
+
+
 NOT_FOLLOWED = {
     "late": (lambda x: x.assign(tstart=x["tstart"] + 5, tstop=x["tstop"] + 5), "starts at 5, not at 0: if"),
     "a gap": (lambda x: x.drop(index=1), "does not start where the one before stops"),

@@ -41,6 +41,7 @@ from accrual.logs.read import (
     open_source,
     quoted,
     read_start_stop,
+    survival_hint,
 )
 
 _CHANGED = 1e-4  # level of the test whether the arms' shares of the decisions changed over time
@@ -201,6 +202,7 @@ def _with_roles(log: Log, first: TableSource, second: TableSource | None, given:
     lacks = [lacking(first, tables.decision_columns, ("id", "arm", "at"))]
     if tables.joined:
         lacks = [lacking(first, columns, ("id", "arm", "at", "value", *paid_when))]
+        lacks += [survival_hint(first)] if any(lacks) else []
     else:
         lacks.append(lacking(tables.pieces, tables.piece_columns, ("decision", "value", *paid_when)))
     lacks.append(ambiguous(tables.pieces, tables.piece_columns))

@@ -25,7 +25,7 @@ from accrual.logs.read.load import check_arms, in_natural_order, load_decisions,
 from accrual.logs.read.oddity_checks import OddityFacts, context_oddities, oddities
 from accrual.logs.read.reading import CheckedColumn, Reading, ReadingOptions, Tables, check_zones
 from accrual.logs.read.sources import TableSource, open_source, run
-from accrual.logs.read.start_stop import START_STOP_ROLES, has_start_stop, read_start_stop
+from accrual.logs.read.start_stop import START_STOP_ROLES, has_start_stop, read_start_stop, survival_hint
 from accrual.logs.read.times import TimeColumn, TimeOptions, quoted
 
 __all__ = [
@@ -64,5 +64,6 @@ __all__ = [
     "read_contexts",
     "read_start_stop",
     "run",
+    "survival_hint",
     "text_expression",
 ]

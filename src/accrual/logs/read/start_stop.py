@@ -54,9 +54,27 @@ def has_start_stop(source: TableSource, given: Mapping[str, str]) -> bool:
     return set(START_STOP_ROLES) <= set(_columns(source, given)) and not pieces
 
 
+def survival_hint(source: TableSource) -> str:
+    """Say what to type for a table that may have a time and a status in each row; empty for others."""
+    status = _columns(source, {}).get("status")
+    if status is None:
+        return ""
+    return (
+        "if its rows say until when a decision was followed and whether something came then, as survival "
+        f"data do, say --column stop=COLUMN --column status={source.names[status]}"
+    )
+
+
 def read_start_stop(log: Log, source: TableSource, reading: Reading) -> tuple[Tables, Reading]:
     """Return the decisions and pieces of a table of starts, stops and statuses, and how to read them."""
     columns = _columns(source, reading.columns)
+    if "start" not in columns and "stop" in reading.columns:  # a row for each decision, followed from 0 on
+        columns["start"] = len(source.names)
+        scan = f"(SELECT *, 0.0::DOUBLE AS c{len(source.names)} FROM {source.scan})"
+        source = replace(
+            source, names=[*source.names, "0"], types=[*source.types, "DOUBLE"], scan=scan,
+            parts=[replace(part, scan=scan) for part in source.parts],
+        )  # fmt: skip
     if lacks := lacking(source, columns, ("id", "arm", *START_STOP_ROLES)):
         raise InputError(lacks)
     own_time = "at" in columns and columns["at"] != columns["start"]
