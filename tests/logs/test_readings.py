@@ -1,5 +1,4 @@
-"""Logs as they are found: every case is read right, asked about in an odd line, or refused with what to "
-"type."""
+"""Logs as they are found: every case is read right, asked about, or refused with what to type."""
 
 from __future__ import annotations
 

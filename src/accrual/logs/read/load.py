@@ -309,10 +309,11 @@ def _forgive(log: Log, source: TableSource, age: str, join: str, reading: Readin
     early = f"({age}) BETWEEN {-most!r} AND -1e-300"
     count = f"SELECT count(*) FROM {source.scan} {join} WHERE {early}"
     log.counts.early = run(log.connection, count, source).fetchone()[0]
-    log.notes.append(
-        f"{log.counts.early:,} pieces come up to {show_length(most, log.timestamps)} before their decision: "
-        "they count at age 0"
-    )
+    if log.counts.early:
+        length = show_length(most, log.timestamps)
+        log.notes.append(
+            f"{log.counts.early:,} pieces come up to {length} before their decision: they count at age 0"
+        )
     return f"CASE WHEN {early} THEN 0.0 ELSE {age} END"
 
 
@@ -439,8 +440,7 @@ def _check_key(log: Log, tables: Tables, reading: Reading) -> None:
 
 
 def _thousands(log: Log, tables: Tables) -> str:
-    """Return a value in which a point may separate thousands: it stands before three digits in every "
-    "value."""
+    """Return a value in which a point may separate thousands: in every value it stands before three digits."""
     source, x = tables.pieces, f"c{tables.piece_columns['value']}"
     if source.types[tables.piece_columns["value"]] != "VARCHAR" or source.decimal:
         return ""

@@ -121,8 +121,7 @@ def _pieces(log: Log, facts: OddityFacts) -> Iterator[str]:
 
 
 def _expected_identical(log: Log) -> float:
-    """Return how many pieces of one decision would be equal by chance, if all were drawn from those of the "
-    "log."""
+    """Return how many pieces of one decision would be equal by chance, if all were drawn from the log's."""
     alike = "SELECT sum(n * n) FROM (SELECT count(*)::DOUBLE AS n FROM paid GROUP BY age, value)"
     pairs = "SELECT sum(n * (n - 1) / 2) FROM (SELECT count(*)::DOUBLE AS n FROM paid GROUP BY decision)"
     ((same, both),) = log.query(f"SELECT ({alike}), ({pairs})")

@@ -155,13 +155,12 @@ class CheckedColumn:
             if text and text.strip().lower() in NOBODY:
                 wrong += f" (if it means that the cell is empty, say --na {text.strip()})"
             elif text and not self.source.decimal and _COMMA.fullmatch(text):
-                wrong += " (if a comma is the decimal sign, say --decimal ,; if of thousands, --decimal .)"
+                wrong += " (if a comma is the decimal sign, say --decimal ,; if it separates thousands, .)"
             column = self.source.names[self.column]
             raise InputError(f"{label}: row {row}: column {column!r} ({self.role}) {what}, {wrong}")
 
     def bad_rows(self, log: Log, most: str = "") -> Iterator[tuple[str, int, str, str]]:
-        """Yield file, row (from 1), text and what is wrong, for each cell of the source that is not "
-        "`good`."""
+        """Yield file, row (from 1), text and what is wrong, for each cell of the source that is not `good`."""
         for part in self.source.parts or [self.source]:
             query = (
                 f"SELECT row, CAST(c{self.column} AS VARCHAR), TRY_CAST(({self.sql}) AS DOUBLE) < 0 FROM "
