@@ -273,6 +273,12 @@ def test_a_persons_age_is_not_a_pieces():
         open_log(decisions, people)
     with open_log(decisions, people, {"age": "age"}) as log:
         assert log.counts.pieces == 54
+    unpaid = people.assign(
+        value=people["value"].where(people.index % 9 > 0)
+    )  # a row without a piece has an age too
+    joined = decisions.merge(unpaid.rename(columns={"decision": "id"}), on="id")
+    with pytest.raises(InputError, match="may be a person's age"):
+        open_log(joined)
     with open_log(decisions, people.assign(age=people["age"] - 20)) as log:  # begins at 0, as delays do
         assert log.counts.pieces == 54
 
@@ -451,7 +457,9 @@ def test_clocks_that_differ():
     decisions, pieces = tables(lambda x: x)
     early = pieces.assign(at=pieces["at"] - pd.to_timedelta([3 * DAY + i % 4 for i in range(54)], unit="s"))
     with pytest.raises(
-        InputError, match=r"is '2024-01-14 12:29:59.*', which is before its decision's time.*--skew"
+        InputError,
+        match=r"is '2024-01-14 12:29:59.*', which is before its decision's time \(30 pieces are so, by "
+        r"up to 3 s; if clocks differ, say --skew 3s\)",
     ):
         open_log(decisions, early)
     with open_log(decisions, early, skew="3s") as log:

@@ -7,12 +7,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from accrual.core.durations import parse_length, show_length, unit_seconds
+from accrual.core.durations import exact_duration, parse_length, show_length, unit_seconds
 from accrual.core.errors import InputError, need
 from accrual.core.files import csv_cell
 from accrual.logs.log import TICKS, Log
@@ -216,17 +217,17 @@ def load_pieces(log: Log, tables: Tables, reading: Reading, end: float | None = 
     keyed = _read_pieces(log, tables, cells, reading, end)
     facts = OddityFacts(start_stop=tables.start_stop)
     _drop_orphans(log, tables, cells, reading, facts)
-    cells.age.expect(log, "paid", "age")
+    _expect_ages(log, cells.age)
+    ages = tables.piece_columns.get("age")
+    if ages is not None and "age" not in reading.columns and not tables.start_stop:
+        _check_age(log, tables)
     cells.value.expect(log, "paid", "value")
     _drop_repeats(log, tables, keyed, reading)
-    ages = tables.piece_columns.get("age")
     facts.ages_without_unit = (
         ages is not None and log.timestamps and reading.age_unit is None
         and tables.pieces.types[ages] not in ("INTERVAL", *DURATIONS)
     )  # fmt: skip
     facts.joined, facts.thousands = tables.joined, _thousands(log, tables)
-    if ages is not None and "age" not in reading.columns and not tables.start_stop:
-        _check_age(log, tables)
     if log.timestamps and reading.age_unit is None:
         lengths = [
             name for name, here in (("ages", facts.ages_without_unit), ("windows", log.has_window)) if here
@@ -287,7 +288,6 @@ def _piece_cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
         sql = f"({moments.tick} - decided.tick) / {TICKS if log.timestamps else 1}"
         role, needed = "piece_at", moments.needed
     below = "is below 0" if role == "age" else "is before its decision's time"
-    below += " (if clocks differ, say by how much: --skew TIME)"
     if reading.skew is not None:
         sql = _forgive(log, source, sql, join, reading)
     age = CheckedColumn(
@@ -300,6 +300,16 @@ def _piece_cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
         below="is below 0: say --allow-negative if these are refunds, which would count",
     )  # fmt: skip
     return _Cells(decision, age, value, aware)
+
+
+def _expect_ages(log: Log, ages: CheckedColumn) -> None:
+    """Refuse ages that cannot be read, and pieces before their decision: say how many, and by how much."""
+    count, most = log.query("SELECT count(*), -min(age) FROM paid WHERE age < 0")[0]
+    if count:
+        enough = exact_duration(math.ceil(most)) if log.timestamps else f"{most:.17g}"
+        many = f"({count:,} pieces are so, by up to {show_length(most, log.timestamps)}"
+        ages = replace(ages, below=f"{ages.below} {many}; if clocks differ, say --skew {enough})")
+    ages.expect(log, "paid", "age")
 
 
 def _forgive(log: Log, source: TableSource, age: str, join: str, reading: Reading) -> str:
@@ -440,7 +450,7 @@ def _check_key(log: Log, tables: Tables, reading: Reading) -> None:
 
 
 def _thousands(log: Log, tables: Tables) -> str:
-    """Return a value in which a point may separate thousands: in every value it stands before three digits."""
+    """Return a value in which a point may separate thousands: in each it stands before three digits."""
     source, x = tables.pieces, f"c{tables.piece_columns['value']}"
     if source.types[tables.piece_columns["value"]] != "VARCHAR" or source.decimal:
         return ""

@@ -160,7 +160,7 @@ class CheckedColumn:
             raise InputError(f"{label}: row {row}: column {column!r} ({self.role}) {what}, {wrong}")
 
     def bad_rows(self, log: Log, most: str = "") -> Iterator[tuple[str, int, str, str]]:
-        """Yield file, row (from 1), text and what is wrong, for each cell of the source that is not `good`."""
+        """Yield file, row (from 1), text and what is wrong, for each cell that is not `good`."""
         for part in self.source.parts or [self.source]:
             query = (
                 f"SELECT row, CAST(c{self.column} AS VARCHAR), TRY_CAST(({self.sql}) AS DOUBLE) < 0 FROM "
