@@ -304,7 +304,7 @@ def _piece_cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
 
 def _expect_ages(log: Log, ages: CheckedColumn) -> None:
     """Refuse ages that cannot be read, and pieces before their decision: say how many, and by how much."""
-    count, most = log.query("SELECT count(*), -min(age) FROM paid WHERE age < 0")[0]
+    count, most = log.query("SELECT count(*), -min(age) FROM paid WHERE age < 0 AND isfinite(age)")[0]
     if count:
         enough = exact_duration(math.ceil(most)) if log.timestamps else f"{most:.17g}"
         many = f"({count:,} pieces are so, by up to {show_length(most, log.timestamps)}"

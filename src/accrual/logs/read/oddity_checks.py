@@ -287,8 +287,8 @@ def _spelled(log: Log, column: ContextColumn) -> Iterator[str]:
     if nobody:
         shown = ", ".join(f"{level!r} ({count:,} decisions)" for level, count in nobody)
         yield (
-            f"context {column.name!r} has the level {shown}: if that means that it is missing, leave those "
-            "cells empty; now it counts as a level like others"
+            f"context {column.name!r} has the level {shown}: if that means that it is missing, say "
+            f"--na {','.join(level for level, _ in nobody)}; now it counts as a level like others"
         )
 
 

@@ -127,7 +127,7 @@ class TimeColumn:
             self.timestamps = True
         else:
             if self._type != "VARCHAR" and not NUMBERS.match(self._type):
-                raise InputError(f"{self._where} must hold times, not {self._type}")
+                raise InputError(f"{self._where} must hold timestamps or numbers, not {self._type}")
             self._recognise()
         self.tick = self.reading(f"c{column}")
 
