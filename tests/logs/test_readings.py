@@ -586,3 +586,14 @@ def test_a_table_of_the_spread_has_at_most_ten_rows(groups, rows, capsys):
     shown = [line.split() for line in table[: [*map(bool, table), False].index(False)]]
     assert len(shown) == rows
     assert sum(float(line[3]) for line in shown) == pytest.approx(1.0, abs=0.005)  # digits of ten rows
+
+
+def test_rows_of_the_spread_are_those_of_as_many_groups():
+    dice = np.random.default_rng(3)
+    decisions = pd.DataFrame({"id": range(300), "arm": ["a", "b"] * 150, "at": np.arange(300.0)})
+    ages = np.floor(dice.exponential(20.0, 700))
+    pieces = pd.DataFrame({"decision": dice.integers(300, size=700), "value": dice.random(700), "age": ages})
+    fine, coarse = (ac.fit(decisions, pieces, window=60, groups=groups).spread for groups in (60, 10))
+    last, *shares = zip(*fine.rows, strict=True)
+    assert last == tuple(range(6, 61, 6))
+    np.testing.assert_allclose(shares, [coarse.value, coarse.low, coarse.high], rtol=1e-6)

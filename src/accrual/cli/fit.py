@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from accrual.logs.fitted import Fitted, Shares
 
 _ARMS_MOST = 5  # columns of the spread's table
-_ROWS_MOST = 10  # of the spread's table
 _WIDEST = 100  # characters in a line of the spread's table
 
 
@@ -123,18 +122,17 @@ def _show_spread(fitted: Fitted) -> None:
     most = max(0, min(_ARMS_MOST, room))
     columns: dict[str, Shares] = {"all arms": fitted.spread}
     columns |= {shortened(arm.name): arm.spread for arm in paying[:most] if arm.spread is not None}
-    length, each = fitted.window / fitted.groups, -(-fitted.groups // _ROWS_MOST)
+    length, first = fitted.window / fitted.groups, 1
     rows = []
-    for first in range(0, fitted.groups, each):
-        last = min(first + each, fitted.groups)
-        row = [f"{first + 1}-{last}" if last - first > 1 else str(last), time(fitted, last * length)]
-        for shares in columns.values():
-            share = f"{sum(shares.value[first:last]):.3f}"
-            row.append(share if each > 1 else f"{share} ({shares.low[first]:.3f}-{shares.high[first]:.3f})")
+    for together in zip(*(shares.rows for shares in columns.values()), strict=True):
+        last = int(together[0][0])
+        row = [f"{first}-{last}" if last > first else str(last), time(fitted, last * length)]
+        row += [f"{share:.3f} ({low:.3f}-{high:.3f})" for _, share, low, high in together]
         rows.append(row)
-    title = "spread: the share of the reward that comes in each group (95 % interval)"
-    if each > 1:
-        title = f"spread: the share of the reward that comes in {each} groups at a time"
+        first = last + 1
+    each = int(fitted.spread.rows[0][0])
+    what = "each group" if each == 1 else f"{each} groups at a time"
+    title = f"spread: the share of the reward that comes in {what} (95 % interval)"
     if len(paying) > most:
         title += f"; the first {most} of {len(paying):,} arms" if most else "; all arms together"
     show_table(["group", "up to age", *columns], rows, title)

@@ -47,6 +47,7 @@ _SHIFTED = 0.02
 _VALUE_MOST = 1e60
 _FEW = 60  # decisions, below which the mean of an arm that a bandit gave up is mostly bad luck
 _NAMED = 5
+_ROWS_MOST = 10  # of a table of the spread
 FEW_HELD = "in 80 to 99 %"  # by benchmarks/fit_coverage.py --totals
 
 
@@ -255,7 +256,12 @@ def _never_paid(estimate: GroupEstimate, pooled: GroupEstimate, cap: float | Non
 
 
 def _shares(estimate: GroupEstimate, signed: bool) -> Shares:
-    return Shares(*(tuple(row.tolist()) for row in estimate.shares(signed=signed)))
+    groups = len(estimate.seen)
+    each = -(-groups // _ROWS_MOST)
+    last = np.minimum(np.arange(each, groups + each, each), groups)
+    together = estimate.shares((np.arange(groups) // each == np.arange(len(last))[:, None]) * 1.0, signed)
+    rows = tuple(map(tuple, np.stack([last, *together], axis=1).tolist()))
+    return Shares(*(tuple(row.tolist()) for row in estimate.shares(signed=signed)), rows)
 
 
 def _caps(log: Log, found: FinalPass, cap: float | Mapping[str, float] | None) -> list[Cap]:

@@ -238,11 +238,20 @@ class Arm:
 
 @dataclass(frozen=True)
 class Shares:
-    """A spread over the groups of the window, or another list of shares, with 95 % intervals."""
+    """A spread over the groups of the window, with 95 % intervals.
+
+    Attributes
+    ----------
+    value, low, high : sequence of float
+        Of each group.
+    rows : sequence of sequence of float
+        At most ten, of several groups each: the last of them (from 1), their share, low, high.
+    """
 
     value: Sequence[float]
     low: Sequence[float]
     high: Sequence[float]
+    rows: Sequence[Sequence[float]]
 
 
 @dataclass(frozen=True)
