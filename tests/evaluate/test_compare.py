@@ -7,6 +7,7 @@ import inspect
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import course_log
 import numpy as np
@@ -318,7 +319,7 @@ def test_the_line_to_paste_begins_with_the_log_and_leaves_out_what_nobody_chose(
 
 def test_a_log_is_read_as_by_fit(tmp_path):
     given = timed_log(["NA", "a"], refunds=3)
-    options = {"columns": NAMED, "allow_negative": True}
+    options: dict[str, Any] = {"columns": NAMED, "allow_negative": True}
     found = ac.compare(given, ["AgePrior"], runs=2, horizon=200, **options)
     assert found.setup.fitted.log["columns"]["arm"] == "shown"
     assert found.live == ""

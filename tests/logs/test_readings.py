@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import tempfile
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -149,7 +150,7 @@ def ages_by_hand(log, tables, kind, folder, names, options=None):
 
 @pytest.mark.parametrize("kind", FILES)
 def test_every_way_to_write_times_in_every_kind_of_file(kind, log, tmp_path):
-    wrong = {}
+    wrong: dict[tuple[Any, ...], Any] = {}
     for number, (name, (style, wanted)) in enumerate(TIMES.items()):
         # Every way meets every kind of file, and column names in turn.
         names = NAMES[(number + FILES.index(kind)) % len(NAMES)]
@@ -500,7 +501,7 @@ def on_days(rows):
     return rows.assign(**days)
 
 
-START_STOP = {
+START_STOP: dict[str, Any] = {
     "ages": (lambda x: x, {}, 300),
     "moments": (on_days, {}, "300d"),
     "numbers that are moments": (
@@ -523,6 +524,7 @@ def test_start_stop_and_status(name, kind, tmp_path):
     with open_log(saved(change(rows), kind, tmp_path / "rows.x"), **options) as log:
         fitted = ac.fit_log(log, window, groups=3)
     for arm in fitted.arms:
+        assert arm.mean is not None
         assert arm.mean.value == pytest.approx(mean_cumulative(rows, arm.name, 300), rel=1e-9)
     assert "rows of start, stop and status are 80 decisions" in fitted.summary()
 
@@ -543,6 +545,7 @@ def test_a_time_and_a_status_in_each_row(tmp_path):
         open_log(path)
     fitted = ac.fit(path, columns={"stop": "time"}, window=60, groups=2)
     for arm in fitted.arms:
+        assert arm.mean is not None
         assert arm.mean.value == pytest.approx(mean_cumulative(rows, arm.name, 60), rel=1e-9)
     assert "ends at a piece: if nothing can come after it, as after a death" in fitted.summary()
 
@@ -573,6 +576,7 @@ def test_the_largest_total_is_of_closed_decisions_as_the_quantile_is():
     pieces.loc[58, "value"] = 9.0  # of a decision that is still open
     fitted = ac.fit(decisions, pieces, window=10, groups=2)
     cap = fitted.arms[0].cap
+    assert cap is not None
     assert (cap.observed, cap.quantile, cap.used) == (1.0, 1.0, 9.0)
 
 

@@ -261,7 +261,8 @@ def _shares(estimate: GroupEstimate, signed: bool) -> Shares:
     last = np.minimum(np.arange(each, groups + each, each), groups)
     together = estimate.shares((np.arange(groups) // each == np.arange(len(last))[:, None]) * 1.0, signed)
     rows = tuple(map(tuple, np.stack([last, *together], axis=1).tolist()))
-    return Shares(*(tuple(row.tolist()) for row in estimate.shares(signed=signed)), rows)
+    value, low, high = (tuple(row.tolist()) for row in estimate.shares(signed=signed))
+    return Shares(value, low, high, rows)
 
 
 def _caps(log: Log, found: FinalPass, cap: float | Mapping[str, float] | None) -> list[Cap]:
