@@ -24,10 +24,12 @@ def test_every_unit_is_read_alike_everywhere(count, unit):
 
 
 def test_a_setting_takes_a_duration():
-    assert load(environment={"ACCRUAL_STOP_SECONDS": "2m", "ACCRUAL_BODY_SECONDS": "5"}).stop_seconds == 120
+    assert load(environment={"ACCRUAL_STOP_SECONDS": "2min", "ACCRUAL_BODY_SECONDS": "5"}).stop_seconds == 120
 
 
-@pytest.mark.parametrize("text", ["", "d", "-1d", "0d", "3 days", "1e3s", "nan", "infd", "5.5.5h", "3D"])
+@pytest.mark.parametrize(
+    "text", ["", "d", "-1d", "0d", "3 days", "1e3s", "nan", "infd", "5.5.5h", "3D", "5m"]
+)
 def test_what_is_no_duration_is_one_line(text):
     with pytest.raises(InputError, match="such as"):
         parse_duration(text)

@@ -7,6 +7,7 @@ import inspect
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import course_log
 import numpy as np
@@ -280,7 +281,59 @@ def test_the_live_configuration_is_one(name):
     bandit = eval(comparison_result.live(setup, policy), {"ac": ac})
     assert bandit.arms == list("abcd")
     assert bandit.policy == policy
-    assert bandit.decide().arm == "a"
+    assert 0.0 < bandit.decide().propensity <= 1.0  # there is a floor
+
+
+def timed_log(arms, refunds):
+    """A log with times, in which decisions of the i-th of the arms pay 1 + i."""
+    count = 60 * len(arms)
+    made = pd.to_datetime(1.7e9 + 3600.0 * np.arange(count), unit="s")
+    decisions = pd.DataFrame({"number": range(count), "shown": list(arms) * 60, "at": made})
+    value = np.tile(np.arange(1.0, 1.0 + len(arms)), 60)
+    value[:refunds] = -0.5
+    later = pd.to_timedelta(900.0 * (np.arange(count) % 7), unit="s")
+    pieces = pd.DataFrame({"decision_id": range(count), "value": value, "at": made + later})
+    return decisions, pieces
+
+
+NAMED = {"id": "number", "decision": "decision_id", "arm": "shown"}
+
+
+@pytest.mark.parametrize("count", [3, 25])
+def test_the_line_to_paste_begins_with_the_log_and_leaves_out_what_nobody_chose(count, tmp_path, monkeypatch):
+    decisions, pieces = timed_log(["NA", *(f"arm {i}" for i in range(count))], refunds=3)
+    ac.fit(decisions, pieces, NAMED, window="2h", groups=2, allow_negative=True).save(tmp_path / "p.json")
+    fitted = Fitted.load(tmp_path / "p.json")
+    setup = comparison_setup.set_up(fitted)
+    line = comparison_result.live(setup, DEFAULT)
+    assert ", window='2h', policy='AgePrior', floor=0.05, allow_negative=True, prior=fitted)" in line
+    bandit = eval(line, {"ac": ac, "fitted": fitted})
+    assert set(bandit.arms) == {f"arm {i}" for i in range(count)}
+    assert bandit.state().decisions > 50  # from the log
+    monkeypatch.chdir(tmp_path)
+    again = comparison_result.live(setup, DEFAULT, "p.json")
+    assert eval(again, {"ac": ac}).arms == bandit.arms
+    with pytest.raises(ac.InputError, match="the log is fitted already: give columns to accrual"):
+        ac.compare(fitted, columns=NAMED)
+
+
+def test_a_log_is_read_as_by_fit(tmp_path):
+    given = timed_log(["NA", "a"], refunds=3)
+    options: dict[str, Any] = {"columns": NAMED, "allow_negative": True}
+    found = ac.compare(given, ["AgePrior"], runs=2, horizon=200, **options)
+    assert found.setup.fitted.log["columns"]["arm"] == "shown"
+    assert found.live == ""
+    assert "Left out of the next line, as if no arm had been chosen there: 'NA'." in found.summary()
+    assert "live: nothing, as fewer than two arms are left" in found.summary()
+    judged = ac.replay(given, "always a", uniform=True, **options)
+    assert judged.log.arms == ("NA", "a")
+    with pytest.raises(ac.InputError, match="compare_by_context"):
+        ac.compare(given, context=["number"], **options)
+    with (
+        open_log(*given, **options) as log,
+        pytest.raises(ac.InputError, match="the log is open already: give columns to"),
+    ):
+        ac.replay(log, "always a", uniform=True, columns=NAMED)
 
 
 # The command.
@@ -306,7 +359,7 @@ def test_straight_from_the_log_as_from_the_fit(course, tmp_path, capsys):
     printed = capsys.readouterr().out
     saved = ["compare", str(tmp_path / "problem.json"), "--runs=3", "--horizon=400"]
     assert run([*saved, f"--out={tmp_path / 'b'}"]) == 0
-    again = capsys.readouterr().out
+    again = capsys.readouterr().out.replace(str(tmp_path / "problem.json"), str(tmp_path / "a/problem.json"))
     assert printed.splitlines()[1:-2] == again.splitlines()[1:-2]
     assert "Ages are kept to" in printed or "Every piece pays in the round of its own age" in printed
     for folder in ("a", "b"):
@@ -326,7 +379,8 @@ def test_the_same_bytes_again_and_nothing_computed_twice(course, tmp_path, capsy
         assert run(line_of(course, f"--out={tmp_path / folder}", "--policy=AgeIMED")) == 0
     assert "0 cells to compute, 6 already done" in capsys.readouterr().err
     for name in ("report.html", "comparison.csv"):
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+        one, other = ((tmp_path / folder / name).read_text() for folder in ("a", "b"))
+        assert one.replace("/a/problem.json", "/b/problem.json") == other  # where the fit is kept
 
 
 @pytest.mark.parametrize(

@@ -280,15 +280,15 @@ BAD = {
     "numbers and timestamps": (ZONED, PIECES, r"holds numbers, but the decisions' times are timestamps"),
     "negative age": (
         DECISIONS, PIECES + "3,1,1\n",
-        r"p.csv: row 4: column 'at' \(piece_at\) is '1', not a number that is not before its decision's time",
+        r"p.csv: row 4: column 'at' \(piece_at\) is '1', which is before its decision's time .*--skew",
     ),
     "an age below 0": (
-        DECISIONS, "decision,value,age\n1,1,-2\n", r"row 1: column 'age' \(age\) is '-2', not a number",
+        DECISIONS, "decision,value,age\n1,1,-2\n", r"row 1: column 'age' \(age\) is '-2', which is below 0",
     ),
     "no value": (DECISIONS, PIECES + "3,,5\n", r"p.csv: row 4: column 'value' \(value\) is empty, not a"),
     "nan": (DECISIONS, PIECES + "3,nan,5\n", r"row 4: column 'value' \(value\) is 'nan', not a finite"),
     "infinite": (DECISIONS, PIECES + "3,inf,5\n", r"row 4: column 'value' \(value\) is 'inf', not a finite"),
-    "negative": (DECISIONS, PIECES + "3,-1,5\n", r"row 4: column 'value' \(value\) is '-1', .* allow neg"),
+    "negative": (DECISIONS, PIECES + "3,-1,5\n", r"row 4: column 'value' \(value\) is '-1', .*--allow-neg"),
     "words": (DECISIONS, PIECES + "3,much,5\n", r"row 4: column 'value' \(value\) is 'much', not a finite"),
     "no owner": (DECISIONS, PIECES + ",1,5\n", r"row 4: column 'decision' \(decision\) is empty"),
     "one arm": (DECISIONS.replace("b", "a"), PIECES, r"column 'arm' \(arm\) holds only 'a'; a choice needs"),

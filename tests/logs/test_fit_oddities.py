@@ -83,7 +83,7 @@ def test_ages_in_days_read_as_seconds():
     decisions, pieces = log_of()
     pieces = pieces.drop(columns="at").assign(age=np.random.default_rng(2).exponential(3.0, len(pieces)))
     said = odd(decisions, pieces)
-    assert "if they are days say --age-unit d, if seconds --age-unit s" in said
+    assert "if they are days say --age-unit d, if hours --age-unit h, if seconds --age-unit s" in said
     assert odd(decisions, pieces, age_unit="s") == odd(decisions, pieces, age_unit="d") == ""
 
 

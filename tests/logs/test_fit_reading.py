@@ -121,7 +121,7 @@ STYLES = {
     "day first": (lambda x: x.strftime("%d/%m/%Y %H:%M"), (36, 0, 240), "dd/mm/yyyy HH:MM (recognised)"),
     "month first": (lambda x: x.strftime("%m/%d/%Y"), (24, 0, 240), "mm/dd/yyyy (recognised)"),
     "german": (lambda x: x.strftime("%d.%m.%Y"), (24, 0, 240), "dd.mm.yyyy (recognised)"),
-    "words": (lambda x: x.strftime("%d %b %Y"), (24, 0, 240), "dd %b yyyy (recognised)"),
+    "words": (lambda x: x.strftime("%d %b %Y"), (24, 0, 240), "dd Mon yyyy (recognised)"),
 }
 
 

@@ -1,10 +1,12 @@
-"""Logs as they are found: every case is read right, asked about in an odd line, or refused with what to "
-"type."""
+"""Logs as they are found: every case is read right, asked about, or refused with what to type."""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
+import tempfile
+from collections import Counter
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,8 +16,19 @@ import pytest
 
 import accrual as ac
 from accrual.cli import app
+from accrual.cli.fit import show
 from accrual.core.errors import InputError
+from accrual.logs.log import Log
 from accrual.logs.open_log import open_log
+from accrual.logs.read import (
+    DECISION_GUESSES,
+    PIECE_GUESSES,
+    TimeColumn,
+    TimeOptions,
+    assign,
+    open_source,
+    run,
+)
 
 DAY = 86_400.0
 START = dt.datetime(2024, 1, 5, 12, 30, tzinfo=dt.UTC)
@@ -67,10 +80,20 @@ TIMES = {
     "ddmmyyyy": (written("%d%m%Y"), "--time-format %d%m%Y"),
     "dd-Mon-yy": (written("%d-%b-%y"), "--time-format %d/%m/%y or %d-%b-%y"),
     "Oracle": (lambda x: x.strftime("%d-%b-%y %I.%M.%S %p").upper(), "years of two digits"),
+    "mmddyyyy without its zeros": (lambda x: int(x.strftime("%m%d%Y")), "--time-format %m%d%Y"),
+    "ddmmyyyy without its zeros": (lambda x: int(x.strftime("%d%m%Y")), "--time-format %d%m%Y"),
+    "ddmmyy without its zeros": (lambda x: int(x.strftime("%d%m%y")), "--time-format %d%m%y"),
+    "yyddd": (lambda x: int(x.strftime("%y%j")), "--time-format %y%j"),
+    "yyyymmddHHMMSS and microseconds": (written("%Y%m%d%H%M%S%f"), "--time-format %Y%m%d%H%M%S%f"),
+    "month and year": (written("%Y-%m"), "say how it is written"),
+    "the hour alone": (written("%Y-%m-%d %H"), "say how it is written"),
+    "the month in full": (written("%A, %B %d, %Y"), "say how it is written"),
     "ISO weeks": (written("%G-W%V-%u"), "--time-format"),
     "quarters": (lambda x: f"{x.year}-Q{(x.month + 2) // 3}", "--time-format"),
 }  # fmt: skip
+COARSE = ("yyyymm", "yyyyww", "dd-Mon-yy", "ISO weeks", "quarters")  # told or not, days are not told apart
 FILES = ("csv", "csv;", "bom", "jsonl", "json", "parquet", "frame")
+GUESSES = {"decisions": DECISION_GUESSES, "pieces": PIECE_GUESSES}
 NAMES = (("at", "at"), ("timestamp", "event_time"), ("Decision Time", "rewardAt"))
 
 
@@ -99,37 +122,60 @@ def ages(log):
     return dict(log.query("SELECT age, count(*) FROM pieces GROUP BY age ORDER BY age"))
 
 
-@pytest.mark.parametrize("name", TIMES)
-def test_times(name, tmp_path):
-    style, wanted = TIMES[name]
-    # Every way to write times is tried with two kinds of files and names, in turn; all kinds are in the next.
-    for turn in (0, 1):
-        number = 2 * list(TIMES).index(name) + turn
-        kind, names = FILES[number % len(FILES)], NAMES[number % len(NAMES)]
-        given = [saved(x, kind, tmp_path / f"{i}.x") for i, x in enumerate(tables(style, names))]
-        if wanted != "read":
-            with pytest.raises(InputError) as error:
-                open_log(*given)
-            assert wanted in str(error.value), (kind, str(error.value))
-            continue
-        with open_log(*given) as log:
-            assert log.timestamps
-            assert ages(log) == RIGHT, kind
+@pytest.fixture(scope="module")
+def log():
+    """An open log without tables, for its database."""
+    with Log(tempfile.TemporaryDirectory(), "500MB") as log:
+        yield log
+
+
+def ages_by_hand(log, tables, kind, folder, names, options=None):
+    """Return the ages of pieces and how many have each, from the two columns of times alone."""
+    folder.mkdir()
+    ticks, like = [], ""
+    for table, name, what, role in zip(tables, names, GUESSES, ("at", "piece_at"), strict=True):
+        connection = log.connection.cursor()
+        source = open_source(connection, saved(table, kind, folder / f"{what}.x"), what, folder)
+        column = assign(source, GUESSES[what], {})[role]
+        assert source.names[column] == name, "another column"
+        found = TimeColumn(connection, source, column, role, options, like)
+        assert found.timestamps, "taken for plain numbers"
+        query = f"SELECT TRY_CAST(c0 AS INTEGER), {found.tick} FROM {source.scan}"
+        ticks.append(run(connection, query, source).fetchall())
+        assert None not in dict(ticks[-1]).values(), "cells that were not read"
+        like = found.style
+    decided = dict(ticks[0])
+    return dict(Counter((tick - decided[id_]) / 1e6 for id_, tick in ticks[1]))
 
 
 @pytest.mark.parametrize("kind", FILES)
-@pytest.mark.parametrize("name", ["British dates", "milliseconds", "yyyymmddHH"])
-def test_kinds_of_files(name, kind, tmp_path):
-    style, wanted = TIMES[name]
+def test_every_way_to_write_times_in_every_kind_of_file(kind, log, tmp_path):
+    wrong: dict[tuple[Any, ...], Any] = {}
+    for number, (name, (style, wanted)) in enumerate(TIMES.items()):
+        # Every way meets every kind of file, and column names in turn.
+        names = NAMES[(number + FILES.index(kind)) % len(NAMES)]
+        given = tables(style, names)
+        try:
+            said = ages_by_hand(log, given, kind, tmp_path / str(number), names)
+        except (InputError, AssertionError) as error:
+            said = str(error)
+        if said != RIGHT if wanted == "read" else wanted not in said:
+            wrong[name, names] = said
+        if wanted.startswith("--time-format") and name not in COARSE:
+            told = TimeOptions(format=wanted.split()[1])
+            said = ages_by_hand(log, given, kind, tmp_path / f"{number} told", names, told)
+            if said != RIGHT:
+                wrong[name, names, told.format] = said
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_kinds_of_files(kind, tmp_path):
+    style, _ = TIMES["British dates"]
     given = [saved(x, kind, tmp_path / f"{i}.x") for i, x in enumerate(tables(style))]
-    if wanted == "read":
-        with open_log(*given) as log:
-            assert ages(log) == RIGHT
-    else:
-        with pytest.raises(InputError, match=wanted):
-            open_log(*given)
-        with open_log(*given, time_format=wanted.split()[1]) as log:
-            assert ages(log) == RIGHT
+    with open_log(*given) as log:
+        assert log.timestamps
+        assert ages(log) == RIGHT
 
 
 def test_json_dates_that_can_be_two_are_asked_about(tmp_path):
@@ -171,7 +217,7 @@ ODD = {
     ),
     "a point before thousands": (
         lambda d, p: (d.astype(str), p.assign(value=["1.250", *["999"] * 53]).astype(str)),
-        "if the point separates thousands",
+        "if the point separates thousands, say --decimal ','",
     ),
     "running totals": (
         lambda d, p: (d, pd.concat([later(p[:40].assign(value=k), k) for k in (1, 2, 3)])),
@@ -228,6 +274,12 @@ def test_a_persons_age_is_not_a_pieces():
         open_log(decisions, people)
     with open_log(decisions, people, {"age": "age"}) as log:
         assert log.counts.pieces == 54
+    unpaid = people.assign(
+        value=people["value"].where(people.index % 9 > 0)
+    )  # a row without a piece has an age too
+    joined = decisions.merge(unpaid.rename(columns={"decision": "id"}), on="id")
+    with pytest.raises(InputError, match="may be a person's age"):
+        open_log(joined)
     with open_log(decisions, people.assign(age=people["age"] - 20)) as log:  # begins at 0, as delays do
         assert log.counts.pieces == 54
 
@@ -301,9 +353,9 @@ def test_copies_of_a_decision_are_left_out_and_contradictions_are_listed():
 
 def test_a_log_in_which_few_pay_is_not_odd():
     # Once 84 % of such logs were told that their pieces end before their decisions. The chance is now below
-    # exp(-7) where decisions pay evenly over time: none of 60.
+    # exp(-7) where decisions pay evenly over time: none of 20.
     dice = np.random.default_rng(7)
-    for _ in range(60):
+    for _ in range(20):
         at = np.sort(dice.random(500)) * 100.0
         decisions = pd.DataFrame({"id": range(500), "arm": dice.integers(2, size=500), "at": at})
         owner = np.sort(dice.choice(450, size=5, replace=False))
@@ -339,3 +391,213 @@ def test_fit_replay_and_compare_say_the_same_of_the_reading(tmp_path, monkeypatc
             assert line in printed
     page = (tmp_path / "out/compare/report.html").read_text()
     assert all(line in page for line in said)
+
+
+def joined_csv(path, nothing):
+    """Write one table of decisions and pieces, with a word in the cells of decisions that paid nothing."""
+    decisions, pieces = tables(written("%Y-%m-%d %H:%M:%S"))
+    unpaid = decisions[:4].assign(id=[90, 91, 92, 93])
+    one_table(pd.concat([decisions, unpaid]), pieces).to_csv(path, index=False, na_rep=nothing)
+    return path
+
+
+def test_words_for_nothing(tmp_path):
+    path = joined_csv(tmp_path / "log.csv", "n.d.")
+    with open_log(path, na=["NA", "n.d."]) as log:
+        assert (log.counts.decisions, log.counts.pieces) == (44, 54)
+        assert ages(log) == RIGHT
+    path = joined_csv(tmp_path / "log.csv", "NA")  # not times with a time zone, as "NA" has letters
+    with pytest.raises(InputError, match=r"\(piece_at\) is 'NA', not a timestamp.*say --na NA\)$"):
+        open_log(path)
+    with pytest.raises(InputError, match="na must be a list of words"):
+        open_log(path, na="NA")
+    decisions, pieces = tables(epoch(1e3))
+    pieces = pieces.astype(str)
+    pieces.loc[0, "at"] = "NA"  # which does not hide that the others are milliseconds
+    with pytest.raises(InputError, match=r"row 1: column 'at' \(piece_at\) is 'NA', not one of the millisec"):
+        open_log(decisions, pieces)
+
+
+# How a value is written, the decimal sign that is told, and what it is; None where it is refused.
+NUMBERS = [
+    ("6,97", ",", 6.97), ("6.970,25", ",", 6970.25), ("1.234.567", ",", 1234567.0), ("7", ",", 7.0),
+    ("1,250.5", ".", 1250.5), ("6.97", ".", 6.97), ("1,5e3", ",", 1500.0),
+    ("6.97", ",", None), ("6,97", ".", None), ("1.25.000", ",", None), ("6,97", None, None),
+    ("1,250", None, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "decimal", "value"), NUMBERS)
+def test_decimal_signs(text, decimal, value, tmp_path):
+    decisions, pieces = tables(written("%Y-%m-%d"))
+    pieces = pieces.assign(value="1")
+    pieces.loc[7, "value"] = text
+    given = [saved(x, "csv;", tmp_path / f"{i}.csv") for i, x in enumerate((decisions, pieces))]
+    if value is None:
+        hint = "--decimal" if decimal is None else "not a finite number$"
+        with pytest.raises(InputError, match=rf"row 8: column 'value' \(value\) is .*{hint}"):
+            open_log(*given, decimal=decimal)
+        return
+    with open_log(*given, decimal=decimal) as log:
+        assert log.query("SELECT sum(value) FROM pieces") == [(53 + value,)]
+
+
+def test_decimal_commas_in_times_and_contexts(tmp_path):
+    decisions = pd.DataFrame({
+        "id": range(40), "arm": ["a", "b"] * 20, "at": [f"{i},5" for i in range(40)],
+        "size": [f"{i % 7},25" for i in range(40)],
+    })  # fmt: skip
+    pieces = pd.DataFrame({"decision": range(40), "value": "0,5", "at": [f"{i},75" for i in range(40)]})
+    given = [saved(x, "csv;", tmp_path / f"{i}.csv") for i, x in enumerate((decisions, pieces))]
+    with open_log(*given, decimal=",", context=["size"]) as log:
+        assert ages(log) == {0.25: 40}
+        assert log.query("SELECT max(CAST(context_0 AS DOUBLE)) FROM decisions") == [(6.25,)]
+
+
+def test_clocks_that_differ():
+    decisions, pieces = tables(lambda x: x)
+    early = pieces.assign(at=pieces["at"] - pd.to_timedelta([3 * DAY + i % 4 for i in range(54)], unit="s"))
+    with pytest.raises(
+        InputError,
+        match=r"is '2024-01-14 12:29:59.*', which is before its decision's time \(30 pieces are so, by "
+        r"up to 3 s; if clocks differ, say --skew 3s\)",
+    ):
+        open_log(decisions, early)
+    with open_log(decisions, early, skew="3s") as log:
+        assert (log.counts.pieces, log.counts.early) == (54, 30)
+        assert "30 pieces come up to 3 s before their decision: they count at age 0" in log.notes
+        assert log.query("SELECT count(*) FROM pieces WHERE age = 0") == [(40,)]
+    with pytest.raises(InputError, match=r"row 4: column 'at' \(piece_at\) is .*, which is before"):
+        open_log(decisions, early, skew="2s")
+    with pytest.raises(InputError, match="skew must be a positive number, or with timestamps such as 30d"):
+        open_log(decisions, early, skew="2m")
+
+
+# Rows of start, stop and status: follow-ups of 100 to 400 days, in which events come back.
+
+
+def follow_ups(seed=4):
+    dice = np.random.default_rng(seed)
+    rows = []
+    for i in range(80):
+        last, start = float(dice.integers(100, 400)), 0.0
+        while start < last:
+            stop = start + np.ceil(dice.exponential(80.0 + 120.0 * (i % 2)))
+            rows.append((i, "ab"[i % 2], start, min(stop, last), int(stop <= last), 40))
+            start = stop
+    return pd.DataFrame(rows, columns=["id", "arm", "tstart", "tstop", "status", "age"])
+
+
+def mean_cumulative(rows, arm, window):
+    own = rows[rows["arm"] == arm]
+    last = own.groupby("id")["tstop"].max()
+    events = own.loc[(own["status"] == 1) & (own["tstop"] < window), "tstop"]
+    return sum(1.0 / (last >= age).sum() for age in events)
+
+
+def on_days(rows):
+    start = pd.Timestamp("2024-03-01") + pd.to_timedelta(rows["id"], unit="D")
+    days = {name: start + pd.to_timedelta(rows[name], unit="D") for name in ("tstart", "tstop")}
+    return rows.assign(**days)
+
+
+START_STOP: dict[str, Any] = {
+    "ages": (lambda x: x, {}, 300),
+    "moments": (on_days, {}, "300d"),
+    "numbers that are moments": (
+        lambda x: x.assign(tstart=x["tstart"] + x["id"], tstop=x["tstop"] + x["id"]),
+        {"columns": {"at": "tstart"}}, 300,
+    ),
+    "a time of the decision": (
+        lambda x: x.assign(at=on_days(x)["tstart"].groupby(x["id"]).transform("min")),
+        {"age_unit": "d"}, "300d",
+    ),
+    "words": (lambda x: x.assign(status=x["status"].map({1: "TRUE", 0: "FALSE"})), {}, 300),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", START_STOP)
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_start_stop_and_status(name, kind, tmp_path):
+    change, options, window = START_STOP[name]
+    rows = follow_ups()
+    with open_log(saved(change(rows), kind, tmp_path / "rows.x"), **options) as log:
+        fitted = ac.fit_log(log, window, groups=3)
+    for arm in fitted.arms:
+        assert arm.mean is not None
+        assert arm.mean.value == pytest.approx(mean_cumulative(rows, arm.name, 300), rel=1e-9)
+    assert "rows of start, stop and status are 80 decisions" in fitted.summary()
+
+
+def test_start_stop_and_a_value():
+    rows = follow_ups()
+    with open_log(rows.assign(amount=2.5)) as log:
+        assert log.query("SELECT DISTINCT value FROM pieces") == [(2.5,)]
+        assert log.counts.pieces == rows["status"].sum()
+
+
+def test_a_time_and_a_status_in_each_row(tmp_path):
+    rows = follow_ups().drop_duplicates("id").drop(columns="tstart")
+    path = saved(rows.rename(columns={"tstop": "time"}), "csv", tmp_path / "rows.csv")
+    with pytest.raises(
+        InputError, match=r"survival data do, say --column stop=COLUMN --column status=status"
+    ):
+        open_log(path)
+    fitted = ac.fit(path, columns={"stop": "time"}, window=60, groups=2)
+    for arm in fitted.arms:
+        assert arm.mean is not None
+        assert arm.mean.value == pytest.approx(mean_cumulative(rows, arm.name, 60), rel=1e-9)
+    assert "ends at a piece: if nothing can come after it, as after a death" in fitted.summary()
+
+
+NOT_FOLLOWED = {
+    "late": (lambda x: x.assign(tstart=x["tstart"] + 5, tstop=x["tstop"] + 5), "starts at 5, not at 0: if"),
+    "a gap": (lambda x: x.drop(index=1), "does not start where the one before stops"),
+    "backwards": (lambda x: x.assign(tstart=x["tstop"], tstop=x["tstart"]), "is before its start"),
+    "codes": (lambda x: x.assign(status=x["status"] + 1), r"\(status\) is '2', not 1 where a piece came"),
+    "arms": (lambda x: x.assign(arm=["c", *x["arm"][1:]]), "changes its arm"),
+    "no arm": (lambda x: x.drop(columns="arm"), r"no column for arm \(what was chosen\); it has .*'tstop'"),
+    "no unit": (lambda x: x.assign(at=on_days(x)["tstart"]), "say their unit, such as --age-unit d"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NOT_FOLLOWED)
+def test_follow_ups_that_cannot_be_used(name):
+    change, said = NOT_FOLLOWED[name]
+    rows = follow_ups()
+    rows = rows[rows.groupby("id")["id"].transform("size") > 2].reset_index(drop=True)
+    with pytest.raises(InputError, match=said):
+        open_log(change(rows))
+
+
+def test_the_largest_total_is_of_closed_decisions_as_the_quantile_is():
+    decisions = pd.DataFrame({"id": range(60), "arm": ["a", "b"] * 30, "at": np.arange(60.0)})
+    pieces = pd.DataFrame({"decision": range(60), "value": 1.0, "age": 1.0})
+    pieces.loc[58, "value"] = 9.0  # of a decision that is still open
+    fitted = ac.fit(decisions, pieces, window=10, groups=2)
+    cap = fitted.arms[0].cap
+    assert cap is not None
+    assert (cap.observed, cap.quantile, cap.used) == (1.0, 1.0, 9.0)
+
+
+@pytest.mark.parametrize(("groups", "rows"), [(10, 10), (11, 6), (60, 10)])
+def test_a_table_of_the_spread_has_at_most_ten_rows(groups, rows, capsys):
+    decisions = pd.DataFrame({"id": range(400), "arm": ["a", "b"] * 200, "at": np.arange(400.0)})
+    pieces = pd.DataFrame({"decision": range(400), "value": 1.0, "age": np.arange(400.0) % 60.0})
+    fitted = ac.fit(decisions, pieces, window=60 if groups != 11 else 66, groups=groups)
+    show(fitted, 5)
+    table = capsys.readouterr().out.partition("spread: ")[2].splitlines()[3:]
+    shown = [line.split() for line in table[: [*map(bool, table), False].index(False)]]
+    assert len(shown) == rows
+    assert sum(float(line[3]) for line in shown) == pytest.approx(1.0, abs=0.005)  # digits of ten rows
+
+
+def test_rows_of_the_spread_are_those_of_as_many_groups():
+    dice = np.random.default_rng(3)
+    decisions = pd.DataFrame({"id": range(300), "arm": ["a", "b"] * 150, "at": np.arange(300.0)})
+    ages = np.floor(dice.exponential(20.0, 700))
+    pieces = pd.DataFrame({"decision": dice.integers(300, size=700), "value": dice.random(700), "age": ages})
+    fine, coarse = (ac.fit(decisions, pieces, window=60, groups=groups).spread for groups in (60, 10))
+    last, *shares = zip(*fine.rows, strict=True)
+    assert last == tuple(range(6, 61, 6))
+    np.testing.assert_allclose(shares, [coarse.value, coarse.low, coarse.high], rtol=1e-6)

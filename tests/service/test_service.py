@@ -525,9 +525,9 @@ def test_a_bandit_is_archived_restored_and_deleted(tmp_path):
         assert service.post(f"{at}/restore").json()["archived"] is None
         assert service.events("plays") == before[0]
         assert service.post(f"{at}/decisions", {"key": "k"}).json()["decisions"][0]["id"] == 0
-        assert problem(service.http.delete(f"{at}?grace=59m")) == "invalid"
+        assert problem(service.http.delete(f"{at}?grace=59min")) == "invalid"
         wrong = service.http.delete(f"{at}?grace=soon").json()["detail"]
-        assert wrong.startswith("grace must be a time such as 60d, 12h or 30m")
+        assert wrong.startswith("grace must be a time such as 60d, 12h or 30min")
         gone = service.http.delete(f"{at}?grace=1h").json()
         assert 3600 <= gone["erase_at"] - gone["archived"] < 3700
         assert service.get(at).json() == gone

@@ -117,7 +117,10 @@ def compare(
     command += [f"--runs={runs}", f"--horizon={rounds}", f"--seed={seed}"]
     command += [] if rate is None else [f"--rate={rate:g}"]
     command += [] if device == "cpu" else [f"--device={device}"]
-    comparison = make_comparison(setup, result, compared, shlex.join(command), device)
+    kept = Path(source.log) if source.log.suffix == ".json" else out / "problem.json"
+    if source.log.suffix != ".json":
+        setup.fitted.save(kept)
+    comparison = make_comparison(setup, result, compared, shlex.join(command), device, str(kept))
     result.save(out / "comparison.parquet")
     _write(figures, comparison.rows())
     page = write_report(out, comparison)

@@ -146,14 +146,17 @@ def _show_spread(fitted: Fitted) -> None:
     most = max(0, min(_ARMS_MOST, room))
     columns: dict[str, Shares] = {"all arms": fitted.spread}
     columns |= {shortened(arm.name): arm.spread for arm in paying[:most] if arm.spread is not None}
-    length = fitted.window / fitted.groups
+    length, first = fitted.window / fitted.groups, 1
     rows = []
-    for g in range(fitted.groups):
-        row = [str(g + 1), time(fitted, (g + 1) * length)]
-        for shares in columns.values():
-            row.append(f"{shares.value[g]:.3f} ({shares.low[g]:.3f}-{shares.high[g]:.3f})")
+    for together in zip(*(shares.rows for shares in columns.values()), strict=True):
+        last = int(together[0][0])
+        row = [f"{first}-{last}" if last > first else str(last), time(fitted, last * length)]
+        row += [f"{share:.3f} ({low:.3f}-{high:.3f})" for _, share, low, high in together]
         rows.append(row)
-    title = "spread: the share of the reward that comes in each group (95 % interval)"
+        first = last + 1
+    each = int(fitted.spread.rows[0][0])
+    what = "each group" if each == 1 else f"{each} groups at a time"
+    title = f"spread: the share of the reward that comes in {what} (95 % interval)"
     if len(paying) > most:
         title += f"; the first {most} of {len(paying):,} arms" if most else "; all arms together"
     show_table(["group", "up to age", *columns], rows, title)

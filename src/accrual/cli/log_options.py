@@ -120,7 +120,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     ),
     "age_unit": (
         Annotated[
-            str | None, typer.Option(metavar="UNIT", help="Unit of ages and windows: s, m, h, d, w or y.")
+            str | None, typer.Option(metavar="UNIT", help="Unit of ages and windows: s, min, h, d, w, y.")
         ],
         None,
     ),
@@ -131,6 +131,28 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
         None,
     ),
     **TIMES,
+    "skew": (
+        Annotated[
+            str | None,
+            typer.Option(
+                metavar="TIME", help="How long before its decision a piece may come: clocks differ."
+            ),
+        ],
+        None,
+    ),
+    "na": (
+        Annotated[
+            str | None, typer.Option(metavar="WORD,...", help="Words for an empty cell, such as NA,-.")
+        ],
+        None,
+    ),
+    "decimal": (
+        Annotated[
+            str | None,
+            typer.Option(metavar="SIGN", help="Decimal sign, comma or point; the other: thousands."),
+        ],
+        None,
+    ),
     "bad_rows": (
         Annotated[
             str, typer.Option(metavar="WAY", help="Unreadable rows: refuse, or skip and list in a file.")
@@ -165,6 +187,9 @@ class LogOptions:
     time_format: str | None
     time_unit: str | None
     timezone: str | None
+    skew: str | None
+    na: str | None
+    decimal: str | None
     bad_rows: str
     strict: bool
     allow_negative: bool
@@ -181,7 +206,8 @@ class LogOptions:
         """How the log is to be read."""
         fitting = ("log", "pieces", "column", "window", "groups", "cap", "uniform")
         given: Any = {name: value for name, value in vars(self).items() if name not in fitting}
-        given["context"] = [name for name in (self.context or "").split(",") if name]
+        for several in ("context", "na"):
+            given[several] = [word for word in (given[several] or "").split(",") if word]
         return cast("ReadingOptions", {**given, "bad_rows_file": BAD_ROWS_FILE})
 
     def check_uniform(self) -> None:

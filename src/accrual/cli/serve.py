@@ -141,7 +141,7 @@ def make_bandits(priors: Sequence[str], store: str) -> None:
             "arms": {arm.name: arm.cap.used for arm in fitted.known if arm.cap is not None},
             "window": timedelta(seconds=fitted.window),
             "prior": fitted,
-            "allow_negative": any(bool((arm.sample.values < 0.0).any()) for arm in fitted.known),
+            "allow_negative": fitted.signed,
         }
         Bandit(**given[name]).close()  # in memory first: what is refused leaves no file behind
     for name, options in given.items():

@@ -8,11 +8,12 @@ from datetime import timedelta
 
 from accrual.core.errors import InputError, unknown
 
-UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0, "y": 31_536_000.0}
-"""Seconds in a unit; ``m`` is a minute and ``y`` a year of 365 days."""
+UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0, "y": 31_536_000.0}
+"""Seconds in a unit; ``y`` is a year of 365 days. No unit is ``m``, which may be a minute or a month."""
 
-_WORDS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}  # the units in which lengths are shown
-DURATION = r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([smhdwy])\s*"  # how a length of time is written
+_WORDS = {"s": "seconds", "min": "minutes", "h": "hours", "d": "days"}  # the units in which lengths are shown
+DURATION = r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(s|min|h|d|w|y)\s*"  # how a length of time is written
+_LEAST, _MOST = 1e-3, 1e4  # of a unit: what is shown in it
 
 
 def parse_duration(
@@ -23,7 +24,7 @@ def parse_duration(
     Parameters
     ----------
     given : str or timedelta
-        A number and a unit: s, m (minutes), h, d, w or y (365 days).
+        A number and a unit: s, min, h, d, w or y (365 days).
     name : str
         The name that errors use for it.
     least : float, optional
@@ -44,15 +45,15 @@ def parse_duration(
         seconds = float(found[1]) * UNITS[found[2]] if found else math.nan
     if not (math.isfinite(seconds) and (seconds > 0.0 if least is None else seconds >= least)):
         raise InputError(
-            f"{name} must be a time such as 60d, 12h or 30m (units: s, m, h, d, w, y), not {shown}"
+            f"{name} must be a time such as 60d, 12h or 30min (units: s, min, h, d, w, y), not {shown}"
         )
     if seconds > most:
         raise InputError(f"{name} must be at most {exact_duration(most)}, not {shown}")
     return seconds
 
 
-def parse_length(given: float | str | timedelta, timestamps: bool) -> float:
-    """Read a window in a log's unit of time: seconds where it has timestamps, else its own numbers.
+def parse_length(given: float | str | timedelta, timestamps: bool, name: str = "window") -> float:
+    """Read a length in a log's unit of time: seconds where it has timestamps, else its own numbers.
 
     Examples
     --------
@@ -61,7 +62,7 @@ def parse_length(given: float | str | timedelta, timestamps: bool) -> float:
     >>> parse_length(50, timestamps=False)
     50.0
     """
-    bad = f"window must be a positive number, or with timestamps such as 30d or 12h; not {str(given)!r}"
+    bad = f"{name} must be a positive number, or with timestamps such as 30d or 12h; not {str(given)!r}"
     text = given if isinstance(given, timedelta) else str(given).strip()
     try:
         value = math.nan if isinstance(text, timedelta) else float(text)
@@ -74,7 +75,7 @@ def parse_length(given: float | str | timedelta, timestamps: bool) -> float:
             raise InputError(bad) from None
         if not timestamps:
             raise InputError(
-                f"window {text!r} has a unit, but the log's times are plain numbers: give a number"
+                f"{name} {text!r} has a unit, but the log's times are plain numbers: give a number"
             )
     if not 0.0 < value < math.inf:
         raise InputError(bad)
@@ -82,7 +83,7 @@ def parse_length(given: float | str | timedelta, timestamps: bool) -> float:
 
 
 def unit_seconds(unit: str) -> float:
-    """Return the seconds in a unit by its letter.
+    """Return the seconds in a unit by its name, such as ``"d"``.
 
     Examples
     --------
@@ -95,15 +96,15 @@ def unit_seconds(unit: str) -> float:
 
 
 def suiting(seconds: float) -> tuple[float, str, str]:
-    """Return the unit in which people read a length of time: its seconds, its letter and its name.
+    """Return the unit in which people read a length of time: its seconds, its sign and its name.
 
     Examples
     --------
     >>> suiting(46.0), suiting(3 * 86400.0)
     ((1.0, 's', 'seconds'), (86400.0, 'd', 'days'))
     """
-    letter = next((each for each in "dhm" if seconds >= 2.0 * UNITS[each] or seconds == UNITS[each]), "s")
-    return UNITS[letter], letter, _WORDS[letter]
+    unit = next((x for x in ("d", "h", "min") if seconds >= 2.0 * UNITS[x] or seconds == UNITS[x]), "s")
+    return UNITS[unit], unit, _WORDS[unit]
 
 
 def exact_duration(seconds: float) -> str:
@@ -114,20 +115,24 @@ def exact_duration(seconds: float) -> str:
     >>> exact_duration(43200.0), exact_duration(80.0)
     ('12h', '80s')
     """
-    letter = next((each for each in "wdhm" if seconds % UNITS[each] == 0), "s")
-    return f"{seconds / UNITS[letter]:.15g}{letter}"
+    unit = next((each for each in ("w", "d", "h", "min") if seconds % UNITS[each] == 0), "s")
+    return f"{seconds / UNITS[unit]:.15g}{unit}"
 
 
 def show_duration(seconds: float, like: float | None = None) -> str:
     """Write a length of time in the unit that suits it, or in the unit that suits the length `like`.
 
+    What would be very small or very large in the unit of `like` is written in its own.
+
     Examples
     --------
-    >>> show_duration(46.05), show_duration(129600.0), show_duration(60.0, like=86400.0 * 30)
-    ('46.05 s', '36 h', '0.0006944 d')
+    >>> show_duration(46.05), show_duration(7200.0, like=86400.0 * 30), show_duration(60.0, like=86400.0 * 30)
+    ('46.05 s', '0.08333 d', '1 min')
     """
-    scale, letter, _ = suiting(seconds if like is None else like)
-    return f"{seconds / scale:.4g} {letter}"
+    scale, unit, _ = suiting(seconds if like is None else like)
+    if seconds and not _LEAST <= seconds / scale < _MOST:
+        scale, unit, _ = suiting(seconds)
+    return f"{seconds / scale:.4g} {unit}"
 
 
 def show_length(value: float, timestamps: bool, like: float | None = None) -> str:

@@ -531,7 +531,7 @@ def window_of(window: int | str | timedelta) -> tuple[bool, float]:
         seconds = math.inf
     if seconds >= 1e10:
         raise InputError(
-            "window must be a number of rounds, such as 80, or a time, such as '60d' (or s, m, h, w, y), "
+            "window must be a number of rounds, such as 80, or a time, such as '60d' (or s, min, h, w, y), "
             f"not {window!r}"
         )
     return False, seconds

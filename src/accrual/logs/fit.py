@@ -47,6 +47,7 @@ _SHIFTED = 0.02
 _VALUE_MOST = 1e60
 _FEW = 60  # decisions, below which the mean of an arm that a bandit gave up is mostly bad luck
 _NAMED = 5
+_ROWS_MOST = 10  # of a table of the spread
 FEW_HELD = "in 80 to 99 %"  # by benchmarks/fit_coverage.py --totals
 HEAVY_HELD = "in 53 to 98 % of simulated logs"  # by benchmarks/fit_coverage.py --tails
 FEW_CLUSTERS = 30  # by benchmarks/fit_coverage.py --clusters
@@ -278,7 +279,13 @@ def _never_paid(
 
 
 def _shares(estimate: GroupEstimate, signed: bool) -> Shares:
-    return Shares(*(tuple(row.tolist()) for row in estimate.shares(signed=signed)))
+    groups = len(estimate.seen)
+    each = -(-groups // _ROWS_MOST)
+    last = np.minimum(np.arange(each, groups + each, each), groups)
+    together = estimate.shares((np.arange(groups) // each == np.arange(len(last))[:, None]) * 1.0, signed)
+    rows = tuple(map(tuple, np.stack([last, *together], axis=1).tolist()))
+    value, low, high = (tuple(row.tolist()) for row in estimate.shares(signed=signed))
+    return Shares(value, low, high, rows)
 
 
 def _caps(log: Log, found: FinalPass, cap: float | Mapping[str, float] | None) -> list[Cap]:
@@ -302,7 +309,8 @@ def _caps(log: Log, found: FinalPass, cap: float | Mapping[str, float] | None) -
             )
         if given is not None and given <= 0.0:
             raise InputError(f"cap {given:g} of arm {name!r}: a cap must be above 0")
-        caps.append(Cap(given or seen or usual, seen, max(quantile, 0.0), given))
+        largest = max(float(found.closed.largest[a]), 0.0)  # of the decisions that the quantile is of
+        caps.append(Cap(given or seen or usual, largest, max(quantile, 0.0), given))
     return caps
 
 

@@ -113,6 +113,11 @@ class Fitted:
         """The arms whose mean is known."""
         return tuple(arm for arm in self.arms if arm.mean is not None)
 
+    @property
+    def signed(self) -> bool:
+        """Whether the log has negative values, such as refunds."""
+        return bool(self.log.get("signed"))
+
     def rounds(self, groups: int | None = None) -> int:
         """Return the window in rounds, one decision to a round: a multiple of the number of groups."""
         groups = groups or self.groups
@@ -330,11 +335,20 @@ class Curve:
 
 @dataclass(frozen=True)
 class Shares:
-    """A spread over the groups of the window, or another list of shares, with 95 % intervals."""
+    """A spread over the groups of the window, with 95 % intervals.
+
+    Attributes
+    ----------
+    value, low, high : sequence of float
+        Of each group.
+    rows : sequence of sequence of float
+        At most ten, of several groups each: the last of them (from 1), their share, low, high.
+    """
 
     value: Sequence[float]
     low: Sequence[float]
     high: Sequence[float]
+    rows: Sequence[Sequence[float]]
 
 
 @dataclass(frozen=True)
@@ -344,7 +358,8 @@ class Cap:
     Attributes
     ----------
     used : float
-        What a problem is made with: the user's own if there is one, otherwise `observed`.
+        What a problem is made with: the user's own if there is one, otherwise the largest total of a
+        decision, closed or open.
     observed : float
         The largest total of a closed decision.
     quantile : float

@@ -49,6 +49,7 @@ class Counts:
     # Decisions that were followed for no time at all; they count as decisions and tell nothing.
     unfollowed: int = 0
     copies: int = 0  # rows of decisions that are the same as another in all that is read; left out
+    early: int = 0  # pieces before their decision, by no more than clocks may differ; they count at age 0
     bad_rows: int = 0  # rows that could not be used; left out, and counted by reason in `Log.rejected`
 
 
@@ -178,6 +179,7 @@ class Log:
             "end": self.moment(self.end),
             "unit": "seconds" if self.timestamps else "the log's own",
             "columns": dict(self.columns),
+            "signed": self.signed,
             "notes": list(self.notes),
             "odd": list(self.odd),
         }

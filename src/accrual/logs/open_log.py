@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Unpack
@@ -21,15 +21,18 @@ from accrual.logs.read import (
     DECISION_GUESSES,
     JOINED_GUESSES,
     PIECE_GUESSES,
+    START_STOP_ROLES,
     OddityFacts,
     Reading,
     ReadingOptions,
     Tables,
+    TableSource,
     ambiguous,
     assign,
     check_arms,
     check_roles,
     fetch,
+    has_start_stop,
     is_url,
     lacking,
     load_decisions,
@@ -37,6 +40,8 @@ from accrual.logs.read import (
     oddities,
     open_source,
     quoted,
+    read_start_stop,
+    survival_hint,
 )
 
 _CHANGED = 1e-4  # level of the test whether the arms' shares of the decisions changed over time
@@ -59,16 +64,17 @@ def open_log(
         CSV, JSON lines or Parquet (also gzip, bz2, zst or zip), a folder of parts, a pattern such as
         ``"logs/*.csv"``, a table of a database by URL, or a pandas, polars or Arrow frame. Without
         `pieces`, a joined table: a row for each piece with the decision's columns repeated, and one
-        row with empty piece columns for a decision that has none.
+        row with empty piece columns for a decision that has none. Or rows of start, stop and status, as in
+        survival data: docs/fit.md says how they are read.
     pieces : path, URL or data frame, optional
     columns : mapping, optional
         Role to column name, or to a position such as ``"#3"``; other roles are guessed from the column
         names. Roles: id, arm, at, propensity, window of decisions; decision, value, piece_at or age,
-        key of pieces.
+        key of pieces; start, stop, status of follow-ups.
     end : number or text, optional
         The time up to which the log is complete; what is at that time or after it is left out. The last
         time in the log unless given.
-    age_unit : {"s", "m", "h", "d", "w", "y"}, optional
+    age_unit : {"s", "min", "h", "d", "w", "y"}, optional
         The unit of ages and of decisions' own windows, in a log with timestamps; seconds unless given.
     time_format : str, optional
         How times are written, such as ``"%d/%m/%Y %H:%M"``; recognised unless given.
@@ -76,6 +82,14 @@ def open_log(
         The unit of numbers that count since 1970; ``"number"`` for plain numbers. Recognised unless given.
     timezone : str, optional
         The time zone of times that have none, such as ``"Europe/Berlin"``; UTC unless given.
+    skew : text, timedelta or number, optional
+        How long before its decision a piece may come, because clocks differ, such as ``"5s"``; it counts at
+        age 0. Unless given, a piece before its decision is refused.
+    na : sequence of str
+        Words that mean that a cell is empty, such as ``["NA", "-"]``.
+    decimal : {",", "."}, optional
+        The decimal sign of numbers in text; the other of the two may then separate thousands. Unless given,
+        it is a point, and no sign separates thousands.
     strict : bool
         Refuse pieces without a decision, and repeats that contradict each other.
     allow_negative : bool
@@ -113,7 +127,7 @@ def open_log(
         reading.times.check(log.connection)
         if reading.timezone:
             log.query(f"SET TimeZone = {quoted(reading.timezone)}")
-        tables = _find(log, Path(folder.name), decisions, pieces, reading)
+        tables, reading = _find(log, Path(folder.name), decisions, pieces, reading)
         load_decisions(log, tables, reading)
         end = None if reading.end is None else _given_end(log, reading.end)
         facts = load_pieces(log, tables, reading, end)
@@ -128,40 +142,66 @@ def open_log(
 
 
 @contextmanager
-def opened(source: Any, context: Sequence[str] = ()) -> Iterator[Log]:
+def opened(
+    source: Any, columns: Mapping[str, str] | None = None, **options: Unpack[ReadingOptions]
+) -> Iterator[Log]:
     """Open a log for the length of a block; a log that is open already stays open after it.
 
     Parameters
     ----------
     source : path, data frame, pair of them, or Log
         One table, a pair of decisions and pieces, or what `open_log` returned.
-    context : sequence of str
-        As for `open_log`; empty for a log that is open already.
+    columns : mapping, optional
+    **options
+        As for `open_log`, and `columns` too; none for a log that is open already.
     """
     if isinstance(source, Log):
-        if context:
-            raise InputError("the log is open already: name its contexts when you call open_log")
+        refuse_options("the log is open already", columns, options)
         yield source
         return
-    tables = source if isinstance(source, tuple) else (source,)
-    with open_log(*tables, context=context) as log:
+    decisions, pieces = source if isinstance(source, tuple) else (source, None)
+    with open_log(decisions, pieces, columns, **options) as log:
         yield log
 
 
-def _find(log: Log, folder: Path, decisions: Any, pieces: Any, reading: Reading) -> Tables:
+def refuse_options(why: str, columns: Mapping[str, str] | None, options: ReadingOptions) -> None:
+    """Refuse what says how a log is read, where none is."""
+    given = [*(["columns"] if columns else []), *(name for name, value in options.items() if value)]
+    if given:
+        raise InputError(f"{why}: give {given[0]} to accrual.open_log or accrual.fit")
+
+
+def _find(log: Log, folder: Path, decisions: Any, pieces: Any, reading: Reading) -> tuple[Tables, Reading]:
     """Open the sources, and find the role of each of their columns."""
     given = reading.columns
     check_roles(given)
     decisions, pieces, labels = _fetched(decisions, pieces, folder, reading)
-    first = open_source(log.connection, decisions, "decisions", folder, labels.get("decisions"))
-    if pieces is None:
+
+    def opened_table(table: Any, what: str) -> TableSource:
+        return reading.table(open_source(log.connection, table, what, folder, labels.get(what)))
+
+    first = opened_table(decisions, "decisions")
+    if pieces is None and has_start_stop(first, given):
+        tables, reading = read_start_stop(log, first, reading)
+    else:
+        tables = _with_roles(log, first, None if pieces is None else opened_table(pieces, "pieces"), given)
+    guessed = [f"{role} = {name}" for role, name in log.columns.items() if role not in given]
+    if guessed:
+        log.notes.append(f"columns guessed from their names: {', '.join(guessed)}")
+    return tables, reading
+
+
+def _with_roles(log: Log, first: TableSource, second: TableSource | None, given: Mapping[str, str]) -> Tables:
+    """Find the role of each column of decisions and pieces, which are one table where `second` is None."""
+    if second is None:
         ids = {"id": given["decision"]} if "decision" in given and "id" not in given else {}
         one = {role: name for role, name in given.items() if role != "decision"}
         columns = assign(first, JOINED_GUESSES, one | ids)
         columns["decision"] = columns.get("id", -1)
         tables = Tables(first, first, columns, columns)
     else:
-        second = open_source(log.connection, pieces, "pieces", folder, labels.get("pieces"))
+        if any(role in given for role in START_STOP_ROLES):
+            raise InputError("start, stop and status are columns of one table: leave out the pieces")
         tables = Tables(
             first, second, assign(first, DECISION_GUESSES, given), assign(second, PIECE_GUESSES, given)
         )
@@ -169,6 +209,7 @@ def _find(log: Log, folder: Path, decisions: Any, pieces: Any, reading: Reading)
     lacks = [lacking(first, tables.decision_columns, ("id", "arm", "at"))]
     if tables.joined:
         lacks = [lacking(first, columns, ("id", "arm", "at", "value", *paid_when))]
+        lacks += [survival_hint(first)] if any(lacks) else []
     else:
         lacks.append(lacking(tables.pieces, tables.piece_columns, ("decision", "value", *paid_when)))
     lacks.append(ambiguous(tables.pieces, tables.piece_columns))
@@ -178,9 +219,6 @@ def _find(log: Log, folder: Path, decisions: Any, pieces: Any, reading: Reading)
         (tables.decision_columns, tables.decisions), (tables.piece_columns, tables.pieces)
     ):  # fmt: skip
         log.columns |= {role: source.names[column] for role, column in roles.items()}
-    guessed = [f"{role} = {name}" for role, name in log.columns.items() if role not in given]
-    if guessed:
-        log.notes.append(f"columns guessed from their names: {', '.join(guessed)}")
     return tables
 
 
@@ -227,12 +265,14 @@ def _describe(log: Log, facts: OddityFacts, given_end: float | None) -> None:
         log.notes.append("no end is given: the log is taken to be complete up to its last time")
         paid = f"SELECT max(tick + age * {unit}) FROM paid JOIN decided ON paid.decision = decided.rowid"
         end = max(last, log.query(paid)[0][0])
+        if facts.start_stop:
+            end = max(end, log.query(f"SELECT max(tick + own_window * {unit}) FROM decided")[0][0])
         end, through = end + log.resolution * unit, end + max(log.resolution * unit, _PAST * (end - first))
     else:
         end = through = given_end
         counts.after_end += log.query("DELETE FROM decided WHERE tick >= $1", [end])[0][0]
     log.first, log.end = first / unit, end / unit
-    _include_ends(log)
+    _include_ends(log, facts.start_stop)
     _make_views(log, through)
     counts.decisions, latest, longest = log.query("SELECT count(*), max(tick), max(own_window) FROM decided")[
         0
@@ -289,7 +329,7 @@ def _cap_totals(log: Log, cap: float) -> None:
     )
 
 
-def _include_ends(log: Log) -> None:
+def _include_ends(log: Log, always: bool) -> None:
     """Follow decisions through the end of their own windows, where pieces were recorded at that very age.
 
     A log may stop following a decision because of a piece: at the event, as clinical logs do.
@@ -301,11 +341,12 @@ def _include_ends(log: Log) -> None:
         "count(DISTINCT decision), count(DISTINCT decision) FILTER (age = own_window) "
         "FROM paid JOIN decided ON paid.decision = decided.rowid WHERE own_window > 0"
     )[0]
-    if at_end <= after:
+    if at_end <= after and not always:
         return
     longer = f"own_window + {log.resolution}" if log.resolution else f"own_window * {1.0 + _PAST}"
     log.query(f"UPDATE decided SET own_window = {longer} WHERE own_window > 0")
-    log.notes.append(f"{at_end:,} pieces come exactly when their decision's own window ends; they count")
+    if at_end:
+        log.notes.append(f"{at_end:,} pieces come exactly when their decision's own window ends; they count")
     if ended > _ENDED * payers:
         log.odd.append(
             f"the follow-up of {ended:,} of the {payers:,} decisions that paid ends at a piece: if nothing "
@@ -340,7 +381,7 @@ def _changed(halves: Ints) -> bool:
 def _resolution(log: Log) -> float:
     """Find what all times and ages are multiples of: 1 for numbers; a second, minute, hour or day; else 0."""
     resolution = 0.0
-    for step in [UNITS[letter] for letter in "smhd"] if log.timestamps else [1.0]:
+    for step in [UNITS[unit] for unit in ("s", "min", "h", "d")] if log.timestamps else [1.0]:
         for table, name, size in (("decided", "tick", step * log.unit), ("paid", "age", step)):
             if log.query(f"SELECT 1 FROM {table} WHERE {name} <> floor({name} / {size}) * {size} LIMIT 1"):
                 return resolution

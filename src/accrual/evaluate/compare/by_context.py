@@ -141,7 +141,7 @@ def compare_by_context(
     fitted : Fitted, optional
         What `accrual.fit_log` found of this log; it is fitted unless given.
     """
-    with opened(log, context) as open_one:
+    with opened(log, context=context) as open_one:
         if not open_one.contexts:
             raise InputError("name the columns with the context of a decision, such as context=['country']")
         found = fit_log(open_one, uniform=uniform) if fitted is None else fitted

@@ -8,12 +8,13 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from accrual.core.arrays import Floats
+from accrual.core.durations import exact_duration, parse_duration
 from accrual.core.errors import InputError, need
 from accrual.core.interval import Interval
 from accrual.core.number_text import figure, notebook_html
@@ -33,8 +34,9 @@ from accrual.evaluate.compare.setup import (
 )
 from accrual.evaluate.intervals import BoundedLaw, ratio_interval, t_factor
 from accrual.logs.fit import fit_log
-from accrual.logs.fitted import Fitted, with_reading
-from accrual.logs.open_log import opened
+from accrual.logs.fitted import Arm, Fitted, with_reading
+from accrual.logs.open_log import opened, refuse_options
+from accrual.logs.read import NOBODY, ReadingOptions
 from accrual.policies.base import Policy
 from accrual.policies.catalog import parse, policy_text
 from accrual.runs.cells import gather_results
@@ -48,6 +50,7 @@ RANGES = (
 _ANY, _POSITIVE, _PERCENT = (-math.inf, math.inf), (0.0, math.inf), (0.0, 100.0)  # where figures can lie
 _ARM_DRAWS = 2000  # of the arms' means, for the table of arms
 _ARMS_WRITTEN = 20
+_FLOOR = 0.05  # of the live bandit that is advised
 _WIDEST = 1.0  # of the interval of a share that is worth printing
 
 
@@ -58,6 +61,8 @@ def compare(
     horizon: int | None = None,
     seed: int = 0,
     rate: float | None = None,
+    columns: Mapping[str, str] | None = None,
+    **options: Unpack[ReadingOptions],
 ) -> Comparison:
     """Simulate policies on decisions that pay what logged ones did, when they did.
 
@@ -76,6 +81,10 @@ def compare(
     seed : int
     rate : float, optional
         Decisions per second, or per the log's own unit of time; the log's unless given.
+    columns : mapping, optional
+        Role to column name, as for `accrual.fit`.
+    **options
+        How a log is read: see `accrual.open_log`.
 
     Returns
     -------
@@ -93,7 +102,7 @@ def compare(
     >>> list(found.table().index)
     ['AgePrior', 'DelayedUCB1']
     """
-    setup = set_up(_fitted(source), rate, seed)
+    setup = set_up(_fitted(source, columns, options), rate, seed)
     compared = comparison_policies(setup, policies)
     cells = comparison_cells(
         setup, compared, usual_horizon(setup) if horizon is None else horizon, runs, seed
@@ -104,12 +113,14 @@ def compare(
     return make_comparison(setup, result, compared)
 
 
-def _fitted(source: Any) -> Fitted:
-    if isinstance(source, Fitted):
-        return source
-    if isinstance(source, str | os.PathLike) and str(source).endswith(".json"):
-        return Fitted.load(source)
-    with opened(source) as log:
+def _fitted(source: Any, columns: Mapping[str, str] | None, options: ReadingOptions) -> Fitted:
+    if options.get("context"):
+        raise InputError("accrual.compare_by_context compares policies by contexts: leave out context")
+    kept = isinstance(source, str | os.PathLike) and str(source).endswith(".json")
+    if isinstance(source, Fitted) or kept:
+        refuse_options("the log is fitted already", columns, options)
+        return source if isinstance(source, Fitted) else Fitted.load(source)
+    with opened(source, columns, **options) as log:
         return fit_log(log)
 
 
@@ -135,7 +146,7 @@ class Comparison:
     advised : str
         The policy to play: a bandit's default where it may lose as little as the best, otherwise the best.
     live : str
-        Python for a live bandit that plays it.
+        Python for a live bandit that plays it; empty where there are not two arms to play.
     command : str
         The command that gives these numbers; empty where Python was used.
     """
@@ -195,8 +206,9 @@ def make_comparison(
     policies: Mapping[str, Policy],
     command: str = "",
     device: str = "cpu",
+    kept: str = "",
 ) -> Comparison:
-    """Draw the conclusions of a comparison from its regrets."""
+    """Draw the conclusions of a comparison from its regrets; `kept` is the file that has the fit, if any."""
     runs = result.final_regret.shape[1]
     play = Play(runs_of_draw(runs, device), setup.possible.posterior.alike)
     drawn = setup.possible.drawn_means(-(-runs // play.each))
@@ -220,7 +232,7 @@ def make_comparison(
         best=first,
         rivals=rivals,
         advised=advised,
-        live=live(setup, policies[advised]),
+        live=live(setup, policies[advised], kept),
         command=command,
     )
 
@@ -390,9 +402,18 @@ def conclusions(comparison: Comparison) -> list[str]:
     horizon = int(comparison.result.rounds[-1])
     return [
         *_arms(comparison), *_policy(comparison), _waiting(comparison),
-        *horizon_notes(comparison.setup, horizon),
-        f"To play {comparison.advised} live: {comparison.live}",
+        *horizon_notes(comparison.setup, horizon), *_left_out(comparison),
+        f"To play {comparison.advised} live: {comparison.live or 'nothing, as fewer than two arms are left'}",
     ]  # fmt: skip
+
+
+def _left_out(comparison: Comparison) -> list[str]:
+    nothing = ", ".join(repr(arm.name) for arm in comparison.setup.fitted.known if _means_nothing(arm))
+    return [f"Left out of the next line, as if no arm had been chosen there: {nothing}."] if nothing else []
+
+
+def _means_nothing(arm: Arm) -> bool:
+    return arm.name.strip().lower() in NOBODY
 
 
 def _arms(comparison: Comparison) -> list[str]:
@@ -456,23 +477,42 @@ def _chance(value: float) -> str:
     return "above 0.99" if value > 0.99 else f"{value:.2f}"
 
 
-def live(setup: ComparisonSetup, policy: Policy) -> str:
-    """Write Python for the live bandit that plays as `policy` did here.
+def live(setup: ComparisonSetup, policy: Policy, kept: str = "") -> str:
+    """Write Python for a live bandit that plays `policy`.
 
-    A window of time stays one, others are in rounds. Caps are those of the fit, rounded up; put your
-    own there if you know better. More than 20 arms are not written out: then ``fitted`` is what
-    was fitted, such as ``ac.Fitted.load("problem.json")``.
+    It begins with the log's closed decisions, where the log has times, and gives a share of the decisions to
+    random arms, so that its own log can be judged. A window of time stays one, others are in rounds. Caps are
+    those of the fit, rounded up; put your own there if you know better. More than 20 are not written out.
+    The fit is read from the file `kept`; without one, ``fitted`` is what was fitted. Arms whose names mean
+    that nothing was chosen, such as NA, are left out; the text is empty where fewer than two are left.
     """
-    fitted = setup.fitted
-    caps = repr({arm.name: _rounded_up(arm.cap.used) for arm in fitted.known if arm.cap is not None})
-    if len(fitted.known) > _ARMS_WRITTEN:
-        caps = "{arm.name: arm.cap.used for arm in fitted.known}"
-    days = fitted.window / 86400
-    time = f"{days:g}d" if days.is_integer() else f"{fitted.window:g}s"
-    window = time if fitted.unit == "seconds" else setup.problem.window
+    fitted, saved = setup.fitted, f"ac.Fitted.load({kept!r})" if kept else "fitted"
+    arms = [arm for arm in fitted.known if not _means_nothing(arm)]
+    if len(arms) < 2:
+        return ""
+    caps = repr({arm.name: _rounded_up(arm.cap.used) for arm in arms if arm.cap is not None})
+    if len(arms) > _ARMS_WRITTEN:
+        others = sorted({arm.name for arm in fitted.known} - {arm.name for arm in arms})
+        without = f" if arm.name not in {others}" if others else ""
+        caps = f"{{arm.name: arm.cap.used for arm in {saved}.known{without}}}"
+    timed = fitted.unit == "seconds"
+    options = {"arms": caps, "window": repr(_window(fitted.window) if timed else setup.problem.window)}
     alpha = getattr(policy, "alpha", None)  # a policy with groups of its own needs the window cut into them
-    groups = f", groups={alpha}" if alpha is not None else ""
-    return f"ac.Bandit(arms={caps}, window={window!r}{groups}, policy={_written(policy)!r})"
+    if alpha is not None:
+        options["groups"] = str(alpha)
+    options |= {"policy": repr(_written(policy)), "floor": str(_FLOOR)}
+    if fitted.signed:
+        options["allow_negative"] = "True"
+    if timed:
+        options["prior"] = saved
+    return f"ac.Bandit({', '.join(f'{name}={value}' for name, value in options.items())})"
+
+
+def _window(seconds: float) -> str:
+    """Write a window so that a prior of the same length is not too short for it by rounding."""
+    days = seconds / 86_400.0
+    text = f"{days:.15g}d" if days.is_integer() else exact_duration(seconds)
+    return text if parse_duration(text) <= seconds else f"{seconds!r}s"
 
 
 def _written(policy: Policy) -> str:

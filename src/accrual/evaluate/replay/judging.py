@@ -12,7 +12,7 @@ import heapq
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from accrual.live.ledger import Ledger
 from accrual.logs.fit import fit_log
 from accrual.logs.fitted import with_reading
 from accrual.logs.open_log import opened
+from accrual.logs.read import ReadingOptions
 from accrual.policies.base import Policy
 from accrual.policies.catalog import DEFAULT, as_policy
 
@@ -163,7 +164,8 @@ def replay(
     window: float | str | None = None,
     groups: int | None = None,
     seed: int = 0,
-    context: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+    **options: Unpack[ReadingOptions],
 ) -> ReplayResult:
     """Judge policies by a log that was collected at random.
 
@@ -181,8 +183,10 @@ def replay(
     window, groups : optional
         As for `accrual.fit_log`.
     seed : int
-    context : sequence of str
-        Columns with the context of a decision, as for `accrual.open_log`; for policies that use contexts.
+    columns : mapping, optional
+        Role to column name, as for `accrual.fit`.
+    **options
+        How the log is read: see `accrual.open_log`. Policies that use contexts need `context`.
 
     Returns
     -------
@@ -198,7 +202,7 @@ def replay(
     >>> [f"{line.method} {line.reward.value:.2f}" for line in found.lines[1:]]
     ['IPS 1.00', 'self-normalised 1.00', 'doubly robust 1.00']
     """
-    with opened(log, context) as open_one:
+    with opened(log, columns, **options) as open_one:
         logged = from_log(open_one, fit_log(open_one, window, groups, uniform=uniform), uniform)
     given = policy if isinstance(policy, Sequence) and not isinstance(policy, str) else [policy]
     return ReplayResult(logged, judge_all(logged, named(given, logged), method, seed), method)

@@ -33,6 +33,7 @@ class ClosedTotals:
         self._limit = limit * _SPARE
         self._most = max(_KEEP_MOST, 2 * arms * self._limit)
         self.count = np.zeros(arms, np.int64)
+        self.largest = np.full(arms, -np.inf)  # of all that were added
         # Hashes, arms, totals and times, block by block: to join them at each block would copy all each time.
         self._blocks: list[tuple[Hashes, Ints, Floats, Floats]] = []
         self._size = 0
@@ -40,6 +41,7 @@ class ClosedTotals:
     def add(self, hashed: Hashes, arm: Ints, total: Floats, at: Floats) -> None:
         """Add decisions."""
         self.count += np.bincount(arm, minlength=len(self.count))
+        np.maximum.at(self.largest, arm, total)
         self._blocks.append((hashed, arm, total, at))
         self._size += len(hashed)
         if self._size > self._most:

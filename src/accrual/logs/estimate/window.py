@@ -79,7 +79,7 @@ def first_guess(curve: ArrivalCurve, log: Log) -> float:
     if age < AT_ONCE * curve.edges[-1]:  # any window will do: one that a person can read
         return min(1.0 if log.timestamps else 0.001 * float(curve.edges[-1]), float(curve.edges[-1]))
     if log.timestamps and age >= 10.0:
-        step = next(UNITS[unit] for unit in "dhms" if age >= 10.0 * UNITS[unit])
+        step = next(UNITS[unit] for unit in ("d", "h", "min", "s") if age >= 10.0 * UNITS[unit])
     else:
         step = 10.0 ** (math.floor(math.log10(age)) - 1)
     if log.resolution > 0.0:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from accrual.logs.read.columns import (
     DECISION_GUESSES,
     JOINED_GUESSES,
+    NOBODY,
     PIECE_GUESSES,
     ambiguous,
     assign,
@@ -24,12 +25,15 @@ from accrual.logs.read.load import check_arms, in_natural_order, load_decisions,
 from accrual.logs.read.oddity_checks import OddityFacts, context_oddities, oddities
 from accrual.logs.read.reading import CheckedColumn, Reading, ReadingOptions, Tables, check_zones
 from accrual.logs.read.sources import TableSource, open_source, run
+from accrual.logs.read.start_stop import START_STOP_ROLES, has_start_stop, read_start_stop, survival_hint
 from accrual.logs.read.times import TimeColumn, TimeOptions, quoted
 
 __all__ = [
     "DECISION_GUESSES",
     "JOINED_GUESSES",
+    "NOBODY",
     "PIECE_GUESSES",
+    "START_STOP_ROLES",
     "CheckedColumn",
     "LogContexts",
     "OddityFacts",
@@ -47,6 +51,7 @@ __all__ = [
     "column_named",
     "context_oddities",
     "fetch",
+    "has_start_stop",
     "in_natural_order",
     "is_url",
     "lacking",
@@ -57,6 +62,8 @@ __all__ = [
     "open_source",
     "quoted",
     "read_contexts",
+    "read_start_stop",
     "run",
+    "survival_hint",
     "text_expression",
 ]

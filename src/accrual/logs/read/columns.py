@@ -10,7 +10,7 @@ from accrual.logs.read.sources import TableSource
 
 DECISION_ROLES = ("id", "arm", "at", "propensity", "window")
 PIECE_ROLES = ("decision", "value", "piece_at", "age", "key")
-ROLES = (*DECISION_ROLES, *PIECE_ROLES)
+ROLES = (*DECISION_ROLES, *PIECE_ROLES, "start", "stop", "status")
 
 # In order of preference. A name counts whatever its case and whatever separates its words.
 _TIMES = ("at", "time", "timestamp", "ts", "datetime", "date", "round", "t")
@@ -32,12 +32,14 @@ _NO_DECISION = {*_GUESSES["arm"], *_GUESSES["key"]}  # names that end in _id and
 _JOINED = {**_GUESSES, "id": _GUESSES["decision"], "piece_at": _GUESSES["piece_at"][: -len(_TIMES)]}
 DECISION_GUESSES = {role: _GUESSES[role] for role in DECISION_ROLES}
 PIECE_GUESSES = {role: _GUESSES[role] for role in PIECE_ROLES}
-JOINED_GUESSES = {role: _JOINED[role] for role in ROLES if role != "decision"}
+JOINED_GUESSES = {role: likely for role, likely in _JOINED.items() if role != "decision"}
 _MEANINGS = {
     "id": "the decision's id", "arm": "what was chosen", "at": "the decision's time",
     "decision": "the decision's id", "value": "what a piece pays", "piece_at": "a piece's time, or else age",
 }  # fmt: skip
 
+NOBODY = {"na", "n/a", "null", "none", "nan", "nil", "-", "?", "unknown", "undefined"}
+"""Words, in small letters, that often mean that there is nothing."""
 NUMBERS = re.compile(
     r"^(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL(\(.*\))?|U?INT(8|16|32|64|128)|BIGNUM)$"
 )
@@ -117,11 +119,23 @@ def check_roles(given: Mapping[str, str], roles: Iterable[str] = ROLES) -> None:
     only("column role", given, roles)
 
 
+def plain_number(source: TableSource, cell: str) -> str:
+    """Return SQL for a number in text, written with a decimal point; NULL where it cannot be one."""
+    if not source.decimal:
+        return cell
+    decimal, other = (",", ".") if source.decimal == "," else (".", ",")
+    whole = f"([0-9]+|[0-9]{{1,3}}([{other}][0-9]{{3}})+)"
+    return (
+        f"CASE WHEN regexp_full_match({cell}, '\\s*[+-]?{whole}([{decimal}][0-9]*)?([eE][+-]?[0-9]+)?\\s*') "
+        f"THEN replace(replace({cell}, '{other}', ''), '{decimal}', '.') END"
+    )
+
+
 def number_expression(source: TableSource, column: int, role: str) -> str:
     """Return SQL for a column as a number; NULL where a cell is no number."""
     kind = source.types[column]
     if kind == "VARCHAR":
-        return f"TRY_CAST(c{column} AS DOUBLE)"
+        return f"TRY_CAST({plain_number(source, f'c{column}')} AS DOUBLE)"
     if NUMBERS.match(kind) or kind == "BOOLEAN":
         return f"CAST(c{column} AS DOUBLE)"
     if kind == "INTERVAL" and role == "age":

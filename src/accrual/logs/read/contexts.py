@@ -12,7 +12,7 @@ from accrual.core.arrays import Floats
 from accrual.core.errors import InputError
 from accrual.core.features import FEATURES_MOST, LEVELS_MOST, WIDTH_MOST, Features, encode_all
 from accrual.logs.log import ContextColumn, Log
-from accrual.logs.read.columns import column_named
+from accrual.logs.read.columns import column_named, plain_number
 from accrual.logs.read.reading import CheckedColumn, Tables
 
 KINDS = ("levels", "number")
@@ -70,6 +70,8 @@ def find_context_columns(tables: Tables, given: Sequence[str]) -> list[tuple[Con
             )
         role = f"context_{len(found)}"
         sql = f"NULLIF(CAST(c{column} AS VARCHAR), '')"
+        if source.decimal:
+            sql = f"coalesce({plain_number(source, sql)}, {sql})"
         found.append(
             (ContextColumn(role, name, kind), CheckedColumn(source, column, role, sql, "anything", "true"))
         )

@@ -7,12 +7,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from accrual.core.durations import unit_seconds
+from accrual.core.durations import exact_duration, parse_length, show_length, unit_seconds
 from accrual.core.errors import InputError, need
 from accrual.core.files import csv_cell
 from accrual.logs.log import TICKS, Log
@@ -20,7 +21,7 @@ from accrual.logs.read.columns import DURATIONS, column_named, empty, number_exp
 from accrual.logs.read.contexts import find_context_columns
 from accrual.logs.read.oddity_checks import CONTRADICTING, OddityFacts
 from accrual.logs.read.reading import CheckedColumn, Reading, Tables, check_zones
-from accrual.logs.read.sources import run
+from accrual.logs.read.sources import TableSource, run
 from accrual.logs.read.times import TimeColumn
 
 ARMS_MOST = 10_000
@@ -222,19 +223,19 @@ def load_pieces(log: Log, tables: Tables, reading: Reading, end: float | None = 
     if reading.skips:
         skip_bad_rows(log, (cells.decision, cells.age, cells.value), reading)
     keyed = _read_pieces(log, tables, cells, reading, end)
-    facts = OddityFacts()
+    facts = OddityFacts(start_stop=tables.start_stop)
     _drop_orphans(log, tables, cells, reading, facts)
-    cells.age.expect(log, "paid", "age")
+    _expect_ages(log, cells.age)
+    ages = tables.piece_columns.get("age")
+    if ages is not None and "age" not in reading.columns and not tables.start_stop:
+        _check_age(log, tables)
     cells.value.expect(log, "paid", "value")
     _drop_repeats(log, tables, keyed, reading)
-    ages = tables.piece_columns.get("age")
     facts.ages_without_unit = (
         ages is not None and log.timestamps and reading.age_unit is None
         and tables.pieces.types[ages] not in ("INTERVAL", *DURATIONS)
     )  # fmt: skip
     facts.joined, facts.thousands = tables.joined, _thousands(log, tables)
-    if ages is not None and "age" not in reading.columns:
-        _check_age(log, tables)
     if log.timestamps and reading.age_unit is None:
         lengths = [
             name for name, here in (("ages", facts.ages_without_unit), ("windows", log.has_window)) if here
@@ -293,19 +294,45 @@ def _piece_cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
             log.notes.append(f"{source.names[columns['piece_at']]} (piece_at): {moments.kind}")
         aware = moments.aware
         sql = f"({moments.tick} - decided.tick) / {TICKS if log.timestamps else 1}"
-        role, needed = "piece_at", f"{moments.needed} that is not before its decision's time"
+        role, needed = "piece_at", moments.needed
+    below = "is below 0" if role == "age" else "is before its decision's time"
+    if reading.skew is not None:
+        sql = _forgive(log, source, sql, join, reading)
     age = CheckedColumn(
-        source, columns[role], role, sql, needed, "{x} >= 0 AND isfinite({x})", join, among,
-        "is below 0" if role == "age" else "is before its decision's time",
-    )  # fmt: skip
+        source, columns[role], role, sql, needed, "{x} >= 0 AND isfinite({x})", join, among, below
+    )
     good = "isfinite({x})" if reading.allow_negative else "{x} >= 0 AND isfinite({x})"
-    least = "" if reading.allow_negative else " of at least 0 (or allow negative values)"
     sql = number_expression(source, columns["value"], "value")
     value = CheckedColumn(
-        source, columns["value"], "value", sql, f"a finite number{least}", good, among=among,
+        source, columns["value"], "value", sql, "a finite number", good, among=among,
         below="is below 0: say --allow-negative if these are refunds, which would count",
     )  # fmt: skip
     return _Cells(decision, age, value, aware)
+
+
+def _expect_ages(log: Log, ages: CheckedColumn) -> None:
+    """Refuse ages that cannot be read, and pieces before their decision: say how many, and by how much."""
+    count, most = log.query("SELECT count(*), -min(age) FROM paid WHERE age < 0 AND isfinite(age)")[0]
+    if count:
+        enough = exact_duration(math.ceil(most)) if log.timestamps else f"{most:.17g}"
+        many = f"({count:,} pieces are so, by up to {show_length(most, log.timestamps)}"
+        ages = replace(ages, below=f"{ages.below} {many}; if clocks differ, say --skew {enough})")
+    ages.expect(log, "paid", "age")
+
+
+def _forgive(log: Log, source: TableSource, age: str, join: str, reading: Reading) -> str:
+    """Return SQL for an age that is 0 where a piece comes a little before its decision; count such pieces."""
+    assert reading.skew is not None
+    most = parse_length(reading.skew, log.timestamps, "skew")
+    early = f"({age}) BETWEEN {-most!r} AND -1e-300"
+    count = f"SELECT count(*) FROM {source.scan} {join} WHERE {early}"
+    log.counts.early = run(log.connection, count, source).fetchone()[0]
+    if log.counts.early:
+        length = show_length(most, log.timestamps)
+        log.notes.append(
+            f"{log.counts.early:,} pieces come up to {length} before their decision: they count at age 0"
+        )
+    return f"CASE WHEN {early} THEN 0.0 ELSE {age} END"
 
 
 def _read_pieces(log: Log, tables: Tables, cells: _Cells, reading: Reading, end: float | None) -> bool:
@@ -431,10 +458,9 @@ def _check_key(log: Log, tables: Tables, reading: Reading) -> None:
 
 
 def _thousands(log: Log, tables: Tables) -> str:
-    """Return a value in which a point may separate thousands: it stands before three digits in every "
-    "value."""
+    """Return a value in which a point may separate thousands: in each it stands before three digits."""
     source, x = tables.pieces, f"c{tables.piece_columns['value']}"
-    if source.types[tables.piece_columns["value"]] != "VARCHAR":
+    if source.types[tables.piece_columns["value"]] != "VARCHAR" or source.decimal:
         return ""
     some = f"SELECT trim({x}) AS x FROM {source.scan} WHERE {x} <> '' LIMIT {_LOOKED_AT}"
     example, plain = run(

@@ -17,6 +17,7 @@ import numpy as np
 from accrual.core.arrays import Floats
 from accrual.core.durations import show_length
 from accrual.logs.log import ContextColumn, Log
+from accrual.logs.read.columns import NOBODY
 from accrual.logs.read.contexts import ContextCounts, count_cells
 
 _GAP = 0.05  # of the log's length: what may lie between the last piece and the last decision
@@ -32,7 +33,6 @@ _RISING, _RISERS = (
     20,
 )  # of the decisions with three pieces or more, whose values never fall; and how many
 _LOOKED_AT = 5000  # decisions, for that
-NOBODY = {"na", "n/a", "null", "none", "nan", "nil", "-", "?", "unknown", "undefined"}
 SHOWN = 5
 _VALUES_MOST = 1000  # different values of a column up to which each is checked
 _ALL = 0.99  # of the decisions: what holds for that many counts as a rule
@@ -61,6 +61,7 @@ class OddityFacts:
     ages_without_unit: bool = False  # whether there is a column of ages for which no unit is given
     payers: int = 0  # decisions that have a piece
     joined: bool = False  # whether decisions and pieces were one table
+    start_stop: bool = False  # whether they were rows of start, stop and status
     thousands: str = ""  # a value whose point may separate thousands
 
 
@@ -120,8 +121,7 @@ def _pieces(log: Log, facts: OddityFacts) -> Iterator[str]:
 
 
 def _expected_identical(log: Log) -> float:
-    """Return how many pieces of one decision would be equal by chance, if all were drawn from those of the "
-    "log."""
+    """Return how many pieces of one decision would be equal by chance, if all were drawn from the log's."""
     alike = "SELECT sum(n * n) FROM (SELECT count(*)::DOUBLE AS n FROM paid GROUP BY age, value)"
     pairs = "SELECT sum(n * (n - 1) / 2) FROM (SELECT count(*)::DOUBLE AS n FROM paid GROUP BY decision)"
     ((same, both),) = log.query(f"SELECT ({alike}), ({pairs})")
@@ -132,7 +132,8 @@ def _values(log: Log, facts: OddityFacts) -> Iterator[str]:
     if facts.thousands:
         yield (
             f"values have three digits after every point, such as {facts.thousands!r}: if the point "
-            "separates thousands, write them without it; now it is read as a decimal point"
+            "separates thousands, say --decimal ','; if it is a decimal point, as it is read now, say "
+            "--decimal '.'"
         )
     many, rising = log.query(
         "SELECT count(*), count(*) FILTER (rises AND last > first) FROM (SELECT bool_and(coalesce(value >= "
@@ -153,7 +154,8 @@ def _ages(log: Log, facts: OddityFacts) -> Iterator[str]:
     if facts.ages_without_unit and 1.0 <= facts.longest_age <= min(_DAYS_MOST, _TINY * length):
         yield (
             f"ages are read as seconds, and the longest is {facts.longest_age:.4g} in a log of "
-            f"{show_length(length, True)}: if they are days say --age-unit d, if seconds --age-unit s"
+            f"{show_length(length, True)}: if they are days say --age-unit d, if hours --age-unit h, if "
+            "seconds --age-unit s"
         )
     elif facts.ages_without_unit and facts.longest_age > length / _TINY:
         yield (
@@ -285,8 +287,8 @@ def _spelled(log: Log, column: ContextColumn) -> Iterator[str]:
     if nobody:
         shown = ", ".join(f"{level!r} ({count:,} decisions)" for level, count in nobody)
         yield (
-            f"context {column.name!r} has the level {shown}: if that means that it is missing, leave those "
-            "cells empty; now it counts as a level like others"
+            f"context {column.name!r} has the level {shown}: if that means that it is missing, say "
+            f"--na {','.join(level for level, _ in nobody)}; now it counts as a level like others"
         )
 
 

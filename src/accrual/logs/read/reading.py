@@ -7,18 +7,21 @@ is found is the source searched again for the row to name.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any, TypedDict
 
 from accrual.core.durations import unit_seconds
 from accrual.core.errors import InputError, unknown
 from accrual.logs.log import Log
-from accrual.logs.read.columns import is_whole, text_expression
+from accrual.logs.read.columns import NOBODY, is_whole, text_expression
 from accrual.logs.read.sources import TableSource, run
 from accrual.logs.read.times import TimeOptions
 
 _SHOWN = 60  # characters of a bad cell that are shown
+_COMMA = re.compile(r"\s*[+-]?[0-9.]*(,[0-9]+)+(\.[0-9]*)?\s*")
 BAD_ROWS = ("refuse", "skip")
 
 
@@ -30,6 +33,9 @@ class ReadingOptions(TypedDict, total=False):
     time_format: str | None
     time_unit: str | None
     timezone: str | None
+    skew: float | str | timedelta | None
+    na: Sequence[str]
+    decimal: str | None
     strict: bool
     allow_negative: bool
     bad_rows: str
@@ -51,6 +57,9 @@ class Reading:
     time_format: str | None = None
     time_unit: str | None = None
     timezone: str | None = None
+    skew: float | str | timedelta | None = None
+    na: Sequence[str] = ()
+    decimal: str | None = None
     strict: bool = False
     allow_negative: bool = False
     bad_rows: str = "refuse"
@@ -74,7 +83,15 @@ class Reading:
             raise unknown("way with bad rows", made.bad_rows, BAD_ROWS)
         if made.age_unit is not None:
             unit_seconds(made.age_unit)
+        if isinstance(made.na, str):
+            raise InputError(f"na must be a list of words that mean nothing, such as [{made.na!r}]")
+        if made.decimal not in (None, ",", "."):
+            raise InputError(f"decimal must be a comma or a point, not {made.decimal!r}")
         return made
+
+    def table(self, source: TableSource) -> TableSource:
+        """Return a table with the user's words for nothing and decimal sign."""
+        return replace(source.without(self.na), decimal=self.decimal or "")
 
     @property
     def times(self) -> TimeOptions:
@@ -95,6 +112,7 @@ class Tables:
     pieces: TableSource
     decision_columns: dict[str, int]
     piece_columns: dict[str, int]
+    start_stop: bool = False  # whether they were made from rows of start, stop and status
 
     @property
     def joined(self) -> bool:
@@ -135,14 +153,18 @@ class CheckedColumn:
 
     def expect_source(self, log: Log) -> None:
         """Refuse the first row of the source whose cell is not `good`."""
-        for label, row, text, _ in self.bad_rows(log, " LIMIT 1"):
-            what = "is empty" if text in {None, ""} else f"is {text[:_SHOWN]!r}"
+        for label, row, text, why in self.bad_rows(log, " LIMIT 1"):
+            what = f"is {text[:_SHOWN]!r}" if text else "is empty"
+            wrong = f"which {why}" if text and why == self.below else f"not {self.needed}"
+            if text and text.strip().lower() in NOBODY:
+                wrong += f" (if it means that the cell is empty, say --na {text.strip()})"
+            elif text and not self.source.decimal and _COMMA.fullmatch(text):
+                wrong += " (if a comma is the decimal sign, say --decimal ,; if it separates thousands, .)"
             column = self.source.names[self.column]
-            raise InputError(f"{label}: row {row}: column {column!r} ({self.role}) {what}, not {self.needed}")
+            raise InputError(f"{label}: row {row}: column {column!r} ({self.role}) {what}, {wrong}")
 
     def bad_rows(self, log: Log, most: str = "") -> Iterator[tuple[str, int, str, str]]:
-        """Yield file, row (from 1), text and what is wrong, for each cell of the source that is not "
-        "`good`."""
+        """Yield file, row (from 1), text and what is wrong, for each cell that is not `good`."""
         for part in self.source.parts or [self.source]:
             query = (
                 f"SELECT row, CAST(c{self.column} AS VARCHAR), TRY_CAST(({self.sql}) AS DOUBLE) < 0 FROM "

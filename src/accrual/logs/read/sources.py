@@ -66,6 +66,21 @@ class TableSource:
     parameters: dict[str, Any]
     # Each file separately, where there are several.
     parts: Sequence[TableSource] = field(default=(), repr=False)
+    decimal: str = (
+        ""  # the decimal sign of numbers in text, where the user says it; the other is of thousands
+    )
+
+    def without(self, words: Sequence[str]) -> TableSource:
+        """Return this table with every cell of text empty that is one of these words."""
+        if not words:
+            return self
+        wanted = ", ".join("'" + word.replace("'", "''") + "'" for word in words)
+        cells = ", ".join(
+            f"CASE WHEN trim(c{i}) NOT IN ({wanted}) THEN c{i} END AS c{i}" if kind == "VARCHAR" else f"c{i}"
+            for i, kind in enumerate(self.types)
+        )
+        scan = f"(SELECT {cells} FROM {self.scan})"
+        return replace(self, scan=scan, parts=[replace(part, scan=scan) for part in self.parts])
 
 
 def open_source(

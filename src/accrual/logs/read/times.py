@@ -12,7 +12,7 @@ from typing import Any
 
 from accrual.core.errors import InputError, unknown
 from accrual.logs.log import TICKS
-from accrual.logs.read.columns import NUMBERS, TIMED, ZONED, empty
+from accrual.logs.read.columns import NOBODY, NUMBERS, TIMED, ZONED, empty, plain_number
 from accrual.logs.read.sources import TableSource, run
 
 TIME_UNITS = ("s", "ms", "us", "ns", "number")
@@ -25,14 +25,14 @@ _EPOCH = (946_684_800, 4_102_444_800)  # seconds since 1970, from the year 2000 
 # cells are all such dates: fewer where the year has four digits, which plain numbers seldom look like.
 _PACKED = (
     ("%Y%m%d", 1), ("%Y%m%d%H%M%S", 1), ("%Y%m", 2), ("%G%V", 2), ("%Y%j", 2), ("%d%m%Y", 2), ("%m%d%Y", 2),
-    ("%Y%m%d%H", 2), ("%Y%m%d%H%M", 2), ("%Y%m%d%H%M%S%g", 2), ("%y%m%d", 5), ("%d%m%y", 5), ("%y%m%d%H", 5),
-    ("%y%m%d%H%M", 5), ("%y%m%d%H%M%S", 5),
+    ("%Y%m%d%H", 2), ("%Y%m%d%H%M", 2), ("%Y%m%d%H%M%S%g", 2), ("%Y%m%d%H%M%S%f", 2), ("%y%m%d", 5),
+    ("%d%m%y", 5), ("%y%m%d%H", 5), ("%y%m%d%H%M", 5), ("%y%m%d%H%M%S", 5), ("%y%j", 20),
 )  # fmt: skip
 _PARTS = {
     "%Y": "(19|20)[0-9]{2}", "%G": "(19|20)[0-9]{2}", "%y": "[0-9]{2}", "%m": "(0[1-9]|1[0-2])",
     "%d": "(0[1-9]|[12][0-9]|3[01])", "%j": "(00[1-9]|0[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6])",
     "%V": "(0[1-9]|[1-4][0-9]|5[0-3])", "%H": "([01][0-9]|2[0-3])", "%M": "[0-5][0-9]", "%S": "[0-5][0-9]",
-    "%g": "[0-9]{3}",
+    "%g": "[0-9]{3}", "%f": "[0-9]{6}",
 }  # fmt: skip
 _EACH_YEAR = 5  # different dates, at least, where the year stands last
 _WHOLE = re.compile(r"\.0*$")  # what a column of numbers may write after whole numbers
@@ -127,14 +127,16 @@ class TimeColumn:
             self.timestamps = True
         else:
             if self._type != "VARCHAR" and not NUMBERS.match(self._type):
-                raise InputError(f"{self._where} must hold times, not {self._type}")
+                raise InputError(f"{self._where} must hold timestamps or numbers, not {self._type}")
             self._recognise()
         self.tick = self.reading(f"c{column}")
 
     def reading(self, cell: str) -> str:
         """Return SQL for the moment that a cell of this column's type holds."""
         if not self.timestamps:
-            value = f"CAST({cell} AS DOUBLE)" if self._type != "VARCHAR" else f"TRY_CAST({cell} AS DOUBLE)"
+            value = f"CAST({cell} AS DOUBLE)"
+            if self._type == "VARCHAR":
+                value = f"TRY_CAST({plain_number(self._source, cell)} AS DOUBLE)"
             return f"CASE WHEN isfinite({value}) THEN {value} END"
         if self._epoch:
             return _epoch(cell, _PER_SECOND[self._epoch])
@@ -155,6 +157,8 @@ class TimeColumn:
     def _recognise(self) -> None:
         """Settle how numbers or text are read."""
         cells = self._sample()
+        # Words for nothing do not tell how the others are written; their rows will be named.
+        cells = [cell for cell in cells if cell.strip().lower() not in NOBODY] or cells
         numbers = [_number(cell) for cell in cells]
         if self._format:
             self._by_format(self._format, "as given")
@@ -177,7 +181,12 @@ class TimeColumn:
         if self._castable(cells[0]):
             self.timestamps = True
             self._moment, self.dates = "{x}", all(_DATE.fullmatch(cell) for cell in cells)
-            self.aware = f"NOT regexp_full_match(c{self._column}, '{_NAIVE}')"
+            # What cannot be read says nothing about time zones.
+            cell = f"c{self._column}"
+            self.aware = (
+                f"CASE WHEN TRY_CAST({cell} AS TIMESTAMPTZ) IS NOT NULL "
+                f"THEN NOT regexp_full_match({cell}, '{_NAIVE}') END"
+            )
             return
         if numbers[0] is not None:  # the first cell decides; the row that is none will be named
             return
@@ -191,7 +200,7 @@ class TimeColumn:
         fitting = [
             style for style, least in _PACKED
             if len(different) >= least and (few_years or style[-1] not in "yY")
-            and all(_packed(style).fullmatch(cell) for cell in different)
+            and all(_packed(style).fullmatch(_padded(cell, style)) for cell in different)
         ]  # fmt: skip
         if fitting and fitting[0] in ("%Y%m%d", "%Y%m%d%H%M%S"):
             self._by_format(fitting[0], "recognised")
@@ -213,7 +222,7 @@ class TimeColumn:
     def _recognise_text(self, cells: list[str]) -> None:
         """Try the usual ways to write a date; refuse where two of them fit every cell of the column."""
         column = f"c{self._column}"
-        fitting = [style for style in _FORMATS if self._parses(style, cells[:100])]
+        fitting = self._parsing(cells[:100])
         if len(fitting) > 1:
             counts = ", ".join(
                 f"count(*) FILTER (try_strptime({column}, {quoted(f)}) IS NULL)" for f in fitting
@@ -240,6 +249,8 @@ class TimeColumn:
 
     def _by_format(self, style: str, how: str) -> None:
         text = "{x}" if self._type == "VARCHAR" else "CAST(TRY_CAST({x} AS HUGEINT) AS VARCHAR)"
+        if re.fullmatch("(%.)+", style):
+            text = f"CASE WHEN len({text}) = {_width(style) - 1} THEN '0' ELSE '' END || {text}"
         self.timestamps, self._format = True, style
         self._moment, self.dates = (
             f"try_strptime({text}, {quoted(style)})",
@@ -258,10 +269,10 @@ class TimeColumn:
         self.aware = "NULL::BOOLEAN"
 
     def _sample(self) -> list[str]:
-        query = (
-            f"SELECT CAST(c{self._column} AS VARCHAR) FROM {self._source.scan} "
-            f"WHERE NOT {empty(self._column)} LIMIT {_SAMPLE}"
-        )
+        cell = f"CAST(c{self._column} AS VARCHAR)"
+        if self._source.decimal:
+            cell = f"coalesce({plain_number(self._source, cell)}, {cell})"
+        query = f"SELECT {cell} FROM {self._source.scan} WHERE NOT {empty(self._column)} LIMIT {_SAMPLE}"
         return [row[0] for row in run(self._connection, query, self._source).fetchall()]
 
     def _castable(self, text: str) -> bool:
@@ -269,12 +280,13 @@ class TimeColumn:
         query = "SELECT TRY_CAST($text AS TIMESTAMPTZ) IS NOT NULL"
         return bool(run(self._connection, query, given).fetchone()[0])
 
-    def _parses(self, style: str, cells: list[str]) -> bool:
+    def _parsing(self, cells: list[str]) -> list[str]:
+        """Return the usual ways to write a date in which every cell can be read."""
         given = TableSource(self._source.label, (), (), "", {"texts": cells})
-        query = (
-            f"SELECT bool_and(try_strptime(x, {quoted(style)}) IS NOT NULL) FROM (SELECT unnest($texts) AS x)"
-        )
-        return bool(run(self._connection, query, given).fetchone()[0])
+        fits = ", ".join(f"bool_and(try_strptime(x, {quoted(style)}) IS NOT NULL)" for style in _FORMATS)
+        query = f"SELECT {fits} FROM (SELECT unnest($texts) AS x)"
+        (found,) = run(self._connection, query, given).fetchall()
+        return [style for style, fit in zip(_FORMATS, found, strict=True) if fit]
 
     @property
     def style(self) -> str:
@@ -312,9 +324,18 @@ def _packed(style: str) -> re.Pattern[str]:
     return re.compile("".join(_PARTS[part] for part in re.findall("%.", style)))
 
 
+def _width(style: str) -> int:
+    return sum({"%Y": 4, "%G": 4, "%j": 3, "%g": 3, "%f": 6}.get(part, 2) for part in re.findall("%.", style))
+
+
+def _padded(cell: str, style: str) -> str:
+    """Return digits with the zero that a number has lost, where a day or a month below 10 stands first."""
+    return cell.zfill(_width(style)) if style[1] in "dm" and len(cell) == _width(style) - 1 else cell
+
+
 def _spelled(style: str) -> str:
     words = {"%Y": "yyyy", "%G": "yyyy", "%y": "yy", "%m": "mm", "%d": "dd", "%j": "ddd", "%V": "ww (weeks)"}
-    words |= {"%H": "HH", "%M": "MM", "%S": "SS", "%g": "mmm"}
+    words |= {"%H": "HH", "%M": "MM", "%S": "SS", "%g": "mmm", "%f": "mmmmmm", "%b": "Mon", "%a": "Day"}
     for sign, word in words.items():
         style = style.replace(sign, word)
     return style
