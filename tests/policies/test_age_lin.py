@@ -269,6 +269,7 @@ def test_choosing_and_learning_touch_what_they_say():
 
 def test_an_arm_that_is_added_starts_from_what_the_others_have_in_common():
     policy, problem = ac.AgeLinTS(), generate(3, 6, seed=1)
+    assert problem.contexts is not None
     _, stats, _ = played(policy, problem, 3000)
     params = policy.params(np.full(7, 6.4), 2000, 4, problem.contexts.layout)
     grown = policy.grow(stats, params)
@@ -283,8 +284,12 @@ def fingerprint():
     found = {}
     for policy in (ac.AgeLinTS(), ac.LinTS(), ac.LinUCB(immediate=True)):
         _, stats, arms = played(policy, small_problem(), 90)
-        found[policy.label] = [arms, [[float(x).hex() for x in np.ravel(array)] for array in stats]]
-    return found
+        found[policy.label] = [arms, stats]
+    found["bends and pairs"] = [[], taught(ac.AgeLinTS(), 150)[1]]
+    return {
+        label: [arms, [[float(x).hex() for x in np.ravel(array)] for array in stats]]
+        for label, (arms, stats) in found.items()
+    }
 
 
 def test_same_choices_in_plain_python():
@@ -339,6 +344,7 @@ def test_dense():
     [
         ("AgeLinTS", {"buckets": 0}),
         ("AgeLinTS", {"alpha": -1}),
+        ("AgeLinTS", {"columns": 102}),
         ("LinTS", {"ridge": 0}),
         ("LinUCB", {"alpha": np.nan}),
     ],

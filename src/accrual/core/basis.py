@@ -4,8 +4,8 @@ A linear model adds up what each feature says by itself. It cannot say "most in 
 "paid *and* on a phone". Both are linear in more columns than a context has numbers: the Legendre polynomials
 of a number, and the products of the numbers of two features.
 
-`Layout` says what the numbers of a context stand for; a live bandit's features and a simulated problem's contexts
-both have one. `Basis` says which columns follow from it, and `expand` computes them.
+`Layout` says what the numbers of a context stand for; a live bandit's features and a simulated problem's
+contexts both have one. `Basis` says which columns follow from it, and `expand` computes them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Layout(NamedTuple):
 class FeatureNumbers(NamedTuple):
     """The numbers of one feature in a context; unless said otherwise, those of yes or no."""
 
-    count: int = 1
+    numbers: int = 1
     middle: float = 0.5
     half: float = 0.5
     bends: bool = False
@@ -87,8 +87,7 @@ def basis_of(layout: Layout, most: int) -> Basis:
     ----------
     layout : Layout
     most : int
-        Columns in all. Pairs are left out if they would be more, and bends as well if they would be more without
-        pairs.
+        How many columns there may be. Pairs are left out if all of them do not fit, and so are bends.
 
     Examples
     --------

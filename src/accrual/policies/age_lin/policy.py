@@ -112,7 +112,9 @@ class AgeLinTS(ContextualPolicy):
     def label(self) -> str:
         if self.immediate:
             return "AgeLinTS(immediate)"
-        return "AgeLinTS(waiting)" if self.buckets == 1 else "AgeLinTS"
+        if self.buckets == 1:
+            return "AgeLinTS(waiting)"
+        return "AgeLinTS" if self.columns else "AgeLinTS(linear)"
 
     def edges(self, window: int) -> Ints:
         if self.immediate:
@@ -124,7 +126,11 @@ class AgeLinTS(ContextualPolicy):
         arrived = np.concatenate([[0.0], np.cumsum(as_spread(self.spread).pmf(window))])
         prior = np.maximum(np.diff(arrived[np.concatenate([[0], self.edges(window)])]), 1e-9)
         width = whole("the numbers of a context", width, 1, WIDTH_MOST)
-        basis = basis_of(layout_of([levels(1)] * (width - 1)), 0) if layout is None else basis_of(layout, self.columns)
+        basis = (
+            basis_of(layout_of([levels(1)] * (width - 1)), 0)
+            if layout is None
+            else basis_of(layout, self.columns)
+        )
         alpha = _deviations(self.alpha, len(caps), width)
         return Params(caps, 1.0 / caps, prior / prior.sum(), alpha, basis.width, width, basis)
 
@@ -175,10 +181,10 @@ class AgeLinTS(ContextualPolicy):
     def explain_context(
         self, params: Params, stats: Stats, arm: int, x: Floats, names: Sequence[str]
     ) -> dict[str, float]:
-        """Return what each feature and pair of features adds to the arm's estimate in context `x`, in rewards.
+        """Return what each feature, and each pair of them, adds to the arm's estimate, in rewards.
 
-        The bends of a number are counted as the number's. A pair that adds less than a millionth of the cap is
-        left out.
+        Bends of a number count as the number's. A pair that adds less than a millionth of the cap is left
+        out.
         """
         columns, cap, numbers = np.zeros(params.width), float(params.cap[arm]), params.numbers
         expand(params.basis, x, columns)
@@ -211,7 +217,7 @@ def average_columns(params: Params, stats: Stats, given: dict[int, float]) -> Fl
     x[list(given)] = list(given.values())
     made = np.zeros(params.width)
     expand(params.basis, x, made)
-    # Of the columns that these numbers do not enter the average is known; in a pair, the average of the other.
+    # Columns into which none of these numbers enters are average themselves. In a pair the other feature is.
     other = [not {i, j} & given.keys() for i, j in zip(params.basis.first, params.basis.second, strict=True)]
     columns: Floats = np.where([False] * params.numbers + other, stats.centre, made)
     return columns

@@ -26,8 +26,8 @@ KAPPA, KAPPA_LEAST = 50.0, 0.5
 # features fade. It grows with the decisions per number of a context, because at first all must be tried.
 _SHY_MOST, _SHY_AFTER = 200.0, 8.0
 WEIGHT_LEAST, MOST = 0.05, 1e5
-# Bends and pairs count from when they explain this many standard deviations more than chance would; before, their
-# prior has the weight SHUT, which is as good as endless.
+# Bends and pairs count once they explain this many standard deviations more than chance would. Until then
+# their prior has the weight SHUT, which is as good as endless.
 _EARNED, SHUT = 5.0, 1e9
 
 
@@ -358,11 +358,11 @@ def _learn_prior(params: Params, stats: Stats) -> None:
 def _learn_groups(
     params: Params, stats: Stats, between: Floats, prior: Floats, mean: Floats, less: float
 ) -> None:
-    """Learn how many decisions the prior of bends and pairs is worth: in each arm, and in the mean of all arms.
+    """Learn how many decisions the prior of bends and pairs is worth, in each arm and in the mean of all.
 
-    MacKay's rule would let useless columns fade too slowly. So each group of columns gets the variance that
-    best explains its scores, those of a model without the group (Tipping and Faul, 2003), less `_EARNED` times
-    the error of that estimate: the prior is endless unless the data clearly want the group.
+    MacKay's rule would let useless columns fade too slowly. A score is how a model without the column would
+    have it (Tipping and Faul, 2003). Each group of columns gets the variance that its scores show, less
+    `_EARNED` times the error of that estimate: the prior is endless unless the data clearly want the group.
     """
     arms, numbers = len(stats.within), params.numbers
     i = 0

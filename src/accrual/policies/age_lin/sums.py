@@ -1,7 +1,7 @@
 """The statistics of `AgeLinTS`, and how decisions enter them: docs/contexts.md has the model.
 
-A context is a vector x, the first number of which is 1. Its numbers, bends and pairs of them are the columns of
-the model (`accrual.core.basis`). Everything is in units of the arm's cap.
+A context is a vector x, the first number of which is 1. The columns of the model are its numbers, then bends
+and pairs of them (`accrual.core.basis`). Everything is in units of the arm's cap.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Stats(NamedTuple):
     deviation: Floats  # ... how uncertain it is
     scratch: Floats  # 2 x width: for `survey`, which must not allocate
     shared: Floats  # what follows is in the constants above
-    # In what follows x are the columns. Only `decided`, `finished`, `amended` and `refresh` touch the fields below (`LEARNING_FIELDS`).
+    # Only `decided`, `finished`, `amended` and `refresh` touch the fields below (`LEARNING_FIELDS`). Here x
+    # are the columns.
     gram: Floats  # arms x buckets x width x width: sum of x x' over decisions that have finished the bucket
     response: Floats  # arms x buckets x width: sum of x times what they paid in it
     earlier: Floats  # arms x buckets x width: sum of x times what they had paid before it
