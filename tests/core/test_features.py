@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from accrual.core.basis import basis_of, expand
 from accrual.core.errors import InputError
 from accrual.core.features import BEYOND, MISSING, UNKNOWN, Features, count_oddities
+from accrual.problems.contexts import Contexts
 
 FEATURES = Features({"country": ["de", "us"], "new": bool, "visits": (0, 50)})
 
@@ -24,6 +26,21 @@ CASES: list[tuple[dict[str, Any], list[float]]] = [
 @pytest.mark.parametrize(("context", "seen"), CASES)
 def test_what_a_policy_sees(context, seen):
     np.testing.assert_allclose(FEATURES.seen(FEATURES.stored(context)), seen, rtol=1e-15)
+
+
+def test_bends_and_pairs_of_a_context():
+    """Numbers checked by hand: a quarter of the range is u = -0.5, yes is 1, a level is 0 or 1."""
+    features = Features({"visits": (0, 50), "new": bool, "plan": ["free", "paid"]})
+    basis = basis_of(features.layout, 40)
+    columns = np.zeros(basis.width)
+    expand(basis, features.seen(features.stored({"visits": 12.5, "new": True, "plan": "paid"})), columns)
+    bends = [-0.125, 0.4375, -37 / 128]  # the Legendre polynomials of degree 2, 3 and 4
+    pairs = [-0.5, 0.0, -0.5, 0.0, 1.0]  # visits and new, visits and each plan, new and each plan
+    assert columns.tolist() == [1.0, 0.25, 1.0, 0.0, 1.0, *bends, *pairs]
+    assert basis.group.tolist() == [0, 0, 0, 1, 2, 2, 3, 3]
+    drawn = Contexts(numbers=1, flags=[0.5], levels=[[0.5, 0.5]]).layout
+    assert drawn.feature.tolist() == features.layout.feature.tolist()
+    np.testing.assert_allclose((np.sqrt(12.0) * (0.25 - 0.5) - drawn.middle[1]) / drawn.half[1], -0.5)
 
 
 def test_odd_values_are_counted():

@@ -179,6 +179,29 @@ def test_the_state_says_for_whom_which_arm_wins():
     assert ac.Bandit(["a"], window=5).state().features == []
 
 
+def test_a_pair_of_features_that_counts_only_together_is_found_and_explained(tmp_path):
+    """Paid or on a phone, but not both, likes a: neither feature says anything by itself."""
+    declared = {"paid": bool, "phone": bool, "visits": (0, 10)}
+    url, dice = f"sqlite:///{tmp_path}/pairs.db", np.random.default_rng(1)
+    bandit = ac.Bandit(["a", "b"], window=30, store=url, features=declared, seed=5)
+    right = 0
+    for i in range(500):
+        paid, phone = dice.integers(2, size=2).astype(bool).tolist()
+        d = bandit.decide(context={"paid": paid, "phone": phone, "visits": float(dice.uniform(0, 10))})
+        likes = (paid != phone) == (d.arm == "a")
+        right += likes and i >= 250
+        if dice.uniform() < (0.8 if likes else 0.2):
+            bandit.observe(d.id, 1.0, age=0)
+    assert right > 0.9 * 250
+    a, b = (reason.terms["paid × phone adds"] for reason in bandit.explain(d.id).reasons)
+    assert (a > 0.2 and b < -0.2) if paid != phone else (a < -0.2 and b > 0.2)
+    for level in bandit.state().features[0].levels:  # with a phone or without, a is liked as often as b
+        assert abs(level.expected["a"] - level.expected["b"]) < 0.2
+    bandit.close()
+    with pytest.raises(InputError, match="policy"):
+        ac.Bandit(["a", "b"], window=30, store=url, features=declared, seed=5, policy="AgeLinTS(columns=0)")
+
+
 def test_contexts_are_exported(tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     url = f"sqlite:///{tmp_path}/plays.db"

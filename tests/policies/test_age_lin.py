@@ -15,6 +15,7 @@ from accrual.core.dense import invert, length, take_root, times_lower
 from accrual.core.errors import InputError
 from accrual.engine.general_feed import GeneralRunFeed, world_of
 from accrual.engine.general_loop import GeneralChain
+from accrual.policies.age_lin.refresh import SHUT
 from accrual.policies.age_lin.sums import FREEDOM, NOISE, READY
 from accrual.policies.catalog import make
 from accrual.problems.gallery import generate
@@ -38,6 +39,28 @@ def small_problem():
     return ac.Problem([6.4] * 3, 40, laws=laws, contexts=contexts)
 
 
+def taught(policy, decisions=1000):
+    """Params and statistics after decisions that were told to choose each arm in turn.
+
+    What arm 0 pays has a hump over the number, what arm 1 pays depends on the number and the flag together.
+    """
+    contexts = ac.Contexts(numbers=1, flags=[0.3], levels=[[0.5, 0.3, 0.2]])
+    params = policy.params(np.ones(3), 64, contexts.width, contexts.layout)
+    stats, functions, dice = policy.stats(params), policy.functions, np.random.default_rng(2)
+    for i in range(decisions):
+        arm, level = i % 3, dice.integers(3)
+        x = np.array([1.0, dice.uniform(-1.7, 1.7), dice.uniform() < 0.3, *(level == np.arange(3))])
+        more = [1.0 - x[1] ** 2, x[1] * (2.0 * x[2] - 1.0), 0.0][arm]
+        pay = np.cumsum(0.05 * (1.0 + 0.3 * x[4] + 0.5 * more) * dice.uniform(0.5, 1.5, 8))
+        stats.pulls[arm] += 1
+        functions.decided(params, stats, arm, x)
+        for g in range(8):
+            functions.finished(params, stats, arm, g, pay[g - 1] if g else 0.0, pay[g], x)
+        if i % 50 == 49:
+            functions.refresh(params, stats)
+    return params, stats
+
+
 def full(lower):
     return np.tril(lower) + np.swapaxes(np.tril(lower, -1), -1, -2)
 
@@ -49,6 +72,7 @@ def reference(params, stats):
     """
     B, b = full(stats.gram), stats.response
     arms, buckets, width = b.shape
+    numbers = params.numbers
     P = full(stats.all_gram)
     made = P[:, 0, 0].sum()
     m = P.sum(axis=0)[:, 0] / made
@@ -90,9 +114,11 @@ def reference(params, stats):
     h, v, worth = np.linalg.solve(lower, p), np.diag(root) ** 2, lower.sum(0)
     b = b - np.einsum("g,agj->agj", (1 - own_noise) * p / (own_noise + (1 - own_noise) * (p.cumsum() - p)), F)
     for g in range(buckets):
-        if ng[g] > width:
+        if ng[g] > numbers:
             right = sum(b[a, g] - h[g] * B[a, g] @ t[a] for a in range(arms))
-            e[g] = np.linalg.solve(B[:, g].sum(0) + 10 * np.diag(r), right)
+            e[g] = np.linalg.solve(
+                B[:, g].sum(0) + np.diag(r * np.where(np.arange(width) < numbers, 10.0, SHUT)), right
+            )
     Q, L = np.diag(stats.kappa * r), np.diag(stats.weight * r)
     M = np.linalg.inv(B + Q)
     own = b - np.einsum("agij,gj->agi", B, e)
@@ -100,23 +126,36 @@ def reference(params, stats):
     y = np.einsum("ij,g,agjk,agk->ai", Q, h / v, M, own)
     Ci = np.linalg.inv(A + L)
     W = (L - L @ Ci @ L).sum(0)
-    mu = np.linalg.solve(W + width * np.diag(r), np.einsum("ij,ajk,ak->i", L, Ci, y))
+    told, L0 = np.einsum("ij,ajk,ak->i", L, Ci, y), np.diag(stats.common * r)
+    mu = np.linalg.solve(W + L0, told)
     t = np.einsum("aij,aj->ai", Ci, L @ mu + y)
 
     def limits(weight):
         return np.clip(weight, 0.05, 1e5)
 
     known = (n[:, 0] > 0).sum()
-    shy = np.clip(made / (8 * width), 1, 200)
+    shy = np.clip(made / (8 * numbers), 1, 200)
     c = (1 - 1 / known) * np.maximum(1 - np.diag(L) * np.einsum("ajj->aj", Ci), 0).sum(0)
     s = r * ((t - mu) ** 2).sum(0) / s2
-    alone = (1 + c[0]) / (1 / width + s[0])
-    common = limits((1 + c[1:].sum()) / (1 / (shy * width) + s[1:].sum()))
-    weight = np.append(limits((1 + c[0]) / (1 / alone + s[0])), limits((1 + c[1:]) / (1 / common + s[1:])))
+    alone, own_columns = (1 + c[0]) / (1 / numbers + s[0]), slice(1, numbers)
+    common = limits((1 + c[own_columns].sum()) / (1 / (shy * numbers) + s[own_columns].sum()))
+    weight = np.append(limits((1 + c) / (1 / common + s)), [])
+    weight[0] = limits((1 + c[0]) / (1 / alone + s[0]))
+    means = stats.common.copy()
+    for group in np.unique(params.basis.group):
+        columns = numbers + np.flatnonzero(params.basis.group == group)
+        each = [left_out(A[a], y[a] - A[a] @ mu, L, j, r, s2) for a in range(arms) for j in columns]
+        weight[columns] = earned(np.array(each), 1 - 1 / known)
+        means[columns] = earned(np.array([left_out(W, told, L0, j, r, s2) for j in columns]), 1.0)
     u = np.einsum("agij,agj->agi", M, own - h[None, :, None] * np.einsum("agij,aj->agi", B, t))
-    kappa = (1 + np.einsum("agj->j", (1 - np.diag(Q) * np.einsum("agjj->agj", M)))) / (
-        1 / np.array([50] + [50 * shy] * (width - 1)) + np.einsum("agj,j,g->j", u**2, r, 1 / v) / (rho * s2)
-    )
+    kappa = np.full(width, SHUT)
+    kappa[:numbers] = (
+        (1 + np.einsum("agj->j", (1 - np.diag(Q) * np.einsum("agjj->agj", M))))
+        / (
+            1 / np.array([50] + [50 * shy] * (width - 1))
+            + np.einsum("agj,j,g->j", u**2, r, 1 / v) / (rho * s2)
+        )
+    )[:numbers].clip(0.5, 1e5)
     est = t + worth @ e + np.einsum("g,agj->aj", worth, u)
     D = np.einsum("g,agij->aij", worth * h, M) @ Q
     C = np.einsum("g,agij->aij", worth**2 * v, M) + D @ Ci @ np.swapaxes(D, 1, 2)
@@ -124,19 +163,42 @@ def reference(params, stats):
         "spread": p,
         "noise": s2,
         "weight": weight,
-        "kappa": np.clip(kappa, 0.5, 1e5),
+        "common": means,
+        "kappa": kappa,
         "estimate": est @ T,
         "covariance": np.swapaxes(T[None], 1, 2) @ C @ T,
     }
 
 
-def test_a_refresh_equals_the_formulas():
-    params, stats, _ = played(ac.AgeLinTS(), small_problem(), 400)
+def left_out(A, y, prior, j, r, s2):
+    """How many decisions tell of column j in a model without it, and its squared score over the noise."""
+    rest = np.arange(len(A)) != j
+    take = np.linalg.solve((A + prior)[np.ix_(rest, rest)], A[rest, j])
+    return (A[j, j] - take @ A[rest, j]) / r[j], (y[j] - take @ y[rest]) ** 2 / (s2 * r[j])
+
+
+def earned(each, less):
+    told, score = each.T
+    clear = score.sum() - less * told.sum() - 5 * np.sqrt(2 * (told**2).sum())
+    return np.clip((told**2).sum() / clear, 0.05, SHUT) if clear > 0 else SHUT
+
+
+@pytest.mark.parametrize(
+    ("learned", "opened"),
+    [
+        (lambda: played(ac.AgeLinTS(columns=0), small_problem(), 400)[:2], 0),
+        (lambda: taught(ac.AgeLinTS()), 4),  # three columns of bends, and the pair of the number and the flag
+    ],
+)
+def test_a_refresh_equals_the_formulas(learned, opened):
+    params, stats = learned()
+    assert np.count_nonzero(stats.weight[params.numbers :] < SHUT) == opened
     expected = reference(params, stats)
     ac.AgeLinTS.functions.refresh(params, stats)
     np.testing.assert_allclose(stats.spread, expected["spread"], rtol=1e-9)
     np.testing.assert_allclose(stats.shared[NOISE], expected["noise"], rtol=1e-9)
-    np.testing.assert_allclose(stats.weight, expected["weight"], rtol=1e-7)
+    np.testing.assert_allclose(stats.weight, expected["weight"], rtol=1e-5)
+    np.testing.assert_allclose(stats.common, expected["common"], rtol=1e-5)
     np.testing.assert_allclose(stats.kappa, expected["kappa"], rtol=1e-7)
     np.testing.assert_allclose(stats.estimate, expected["estimate"], rtol=1e-7, atol=1e-9)
     covariance = stats.root @ np.swapaxes(stats.root, 1, 2)
@@ -206,9 +268,10 @@ def test_choosing_and_learning_touch_what_they_say():
 
 
 def test_an_arm_that_is_added_starts_from_what_the_others_have_in_common():
-    policy = ac.AgeLinTS()
-    _, stats, _ = played(policy, generate(3, 6, seed=1), 3000)
-    params = policy.params(np.full(7, 6.4), 2000, 4)
+    policy, problem = ac.AgeLinTS(), generate(3, 6, seed=1)
+    assert problem.contexts is not None
+    _, stats, _ = played(policy, problem, 3000)
+    params = policy.params(np.full(7, 6.4), 2000, 4, problem.contexts.layout)
     grown = policy.grow(stats, params)
     assert grown.due[0] == 0
     policy.functions.refresh(params, grown)
@@ -221,8 +284,12 @@ def fingerprint():
     found = {}
     for policy in (ac.AgeLinTS(), ac.LinTS(), ac.LinUCB(immediate=True)):
         _, stats, arms = played(policy, small_problem(), 90)
-        found[policy.label] = [arms, [[float(x).hex() for x in np.ravel(array)] for array in stats]]
-    return found
+        found[policy.label] = [arms, stats]
+    found["bends and pairs"] = [[], taught(ac.AgeLinTS(), 150)[1]]
+    return {
+        label: [arms, [[float(x).hex() for x in np.ravel(array)] for array in stats]]
+        for label, (arms, stats) in found.items()
+    }
 
 
 def test_same_choices_in_plain_python():
@@ -277,6 +344,7 @@ def test_dense():
     [
         ("AgeLinTS", {"buckets": 0}),
         ("AgeLinTS", {"alpha": -1}),
+        ("AgeLinTS", {"columns": 102}),
         ("LinTS", {"ridge": 0}),
         ("LinUCB", {"alpha": np.nan}),
     ],

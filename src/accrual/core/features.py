@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accrual.core.arrays import Floats, Ints
+from accrual.core.basis import FeatureNumbers, Layout, layout_of, levels
 from accrual.core.errors import InputError, unknown
 from accrual.core.jit import kernel, njit
 
@@ -100,6 +101,16 @@ class Features:
             for name, kind in self.kinds.items()
             for column in ([f"{name}={level}" for level in kind] if isinstance(kind, list) else [name])
         ]
+
+    @property
+    def layout(self) -> Layout:
+        """What the numbers stand for that a policy gets."""
+        return layout_of(
+            [
+                levels(len(kind)) if isinstance(kind, list) else FeatureNumbers(bends=kind is not bool)
+                for kind in self.kinds.values()
+            ]
+        )
 
     def __len__(self) -> int:
         return len(self.kinds)

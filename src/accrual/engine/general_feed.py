@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accrual.core.arrays import Floats, Ints
+from accrual.core.basis import Layout
 from accrual.core.dense import dot
 from accrual.core.jit import kernel, njit
 from accrual.core.random import REWARDS, uniforms
@@ -36,12 +37,17 @@ class World(NamedTuple):
 
     caps: Floats
     window: int
-    width: int  # of contexts
     batch: int  # decisions in a round: all use what was known before the round
     uniforms: int  # that the pay of a decision needs
     scratch: int  # numbers that `pay` may write
     pay: Function
     arrays: Any  # what `pay` reads
+    layout: Layout | None  # of contexts; None without
+
+    @property
+    def width(self) -> int:
+        """How many numbers a context has."""
+        return 0 if self.layout is None else self.layout.width
 
 
 class LearnerGroups(NamedTuple):
@@ -85,7 +91,7 @@ def world_of(problem: Problem, batch: int = 1) -> World:
     if problem.contexts is None:
         laws, groups = pack_laws(problem), problem.groups
         arrays = DrawnArrays(laws.arrays, laws.of_arm)
-        return World(caps, groups, 0, batch, groups + groups % 2, groups, pay_by_laws(laws.draw), arrays)
+        return World(caps, groups, batch, groups + groups % 2, groups, pay_by_laws(laws.draw), arrays, None)
     own = problem.context_laws
     pieces = PIECES_MOST if any(law.pay == "pieces" for law in own) else 2
     levels = [np.cumsum(chances) for chances in problem.contexts.levels]
@@ -100,7 +106,8 @@ def world_of(problem: Problem, batch: int = 1) -> World:
         level_ends=np.concatenate(levels) if levels else np.zeros(0),
         level_counts=np.array([len(ends) for ends in levels], np.int64),
     )
-    return World(caps, problem.window, problem.contexts.width, batch, 2 + pieces, 1, pay_by_context, packed)
+    layout = problem.contexts.layout
+    return World(caps, problem.window, batch, 2 + pieces, 1, pay_by_context, packed, layout)
 
 
 @njit

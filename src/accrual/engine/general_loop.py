@@ -92,7 +92,7 @@ class GeneralChain:
                 self._choosing = self._params(np.where(playing, caps, 0.0))
 
     def _params(self, caps: Floats) -> Any:
-        return params_of(self._policy, caps, self._world.window, self._world.width)
+        return params_of(self._policy, caps, self._world.window, self._world.layout)
 
     def advance(self, feed: GeneralFeed, start: int, length: int) -> Ints:
         """Play rounds start .. start + length - 1; return the arms chosen."""

@@ -174,8 +174,8 @@ def check_plays(policy: Policy, problem: Problem) -> None:
         general_loop.check_feedback(policy, "with contexts")
     elif policy.contextual:
         raise InputError(f"{policy.label} chooses by contexts, and the problem has none")
-    width = 0 if problem.contexts is None else problem.contexts.width
-    params_of(policy, np.array(problem.caps), problem.window, width)
+    layout = None if problem.contexts is None else problem.contexts.layout
+    params_of(policy, np.array(problem.caps), problem.window, layout)
 
 
 def _runs(runs: int | range) -> range:

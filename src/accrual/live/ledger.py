@@ -457,7 +457,7 @@ class Ledger:
 
     def _params(self, caps: Floats, about: Floats) -> Any:
         """Return the policy's params for arms with these caps and features."""
-        return params_of(self.policy, caps, self.window, self.context_encoder.width, about)
+        return params_of(self.policy, caps, self.window, self.context_encoder.layout, about)
 
     def retire_arm(self, arm: int) -> None:
         """Never choose this arm again. Its pending decisions still teach."""

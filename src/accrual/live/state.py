@@ -21,7 +21,7 @@ from accrual.live.ledger import ArmTable
 from accrual.live.log_follower import LogFollower
 from accrual.live.watch import AlarmState, GuardrailState, Pace, Verdict, Watcher
 from accrual.policies.age_cells import CellPolicy
-from accrual.policies.age_lin import READY, Stats
+from accrual.policies.age_lin import READY, Stats, average_columns
 from accrual.policies.catalog import DEFAULT
 from accrual.store.base import Store
 
@@ -68,6 +68,7 @@ class FeatureState:
 def by_level(
     features: Features | None,
     oddities: Ints,
+    params: Any,
     stats: Any,
     arms: ArmTable,
     name_of: Callable[[int], str],
@@ -79,8 +80,8 @@ def by_level(
     features : Features or None
     oddities : ndarray
         How many values of each feature were unusual, as `ContextEncoder` counts them.
-    stats : named tuple
-        The policy's statistics.
+    params, stats : named tuple
+        The policy's params and statistics.
     arms : ArmTable
     name_of : callable
         Returns an arm's name.
@@ -93,13 +94,13 @@ def by_level(
         levels = []
         if isinstance(stats, Stats) and stats.shared[READY]:
             first = int(features.encoding.first[place])
-            levels = _levels(stats, first, kind, arms, name_of)
+            levels = _levels(params, stats, first, kind, arms, name_of)
         states.append(FeatureState(name, int(odd[UNKNOWN]), int(odd[MISSING]), int(odd[BEYOND]), levels))
     return states
 
 
 def _levels(
-    stats: Stats, first: int, kind: Any, arms: ArmTable, name_of: Callable[[int], str]
+    params: Any, stats: Stats, first: int, kind: Any, arms: ArmTable, name_of: Callable[[int], str]
 ) -> list[LevelState]:
     if isinstance(kind, list):
         cases = dict(zip(kind, np.eye(len(kind)).tolist(), strict=True))
@@ -109,9 +110,7 @@ def _levels(
         cases = {f"{kind[0]:g}": [0.0], f"{kind[1]:g}": [1.0]}
     states = []
     for level, numbers in cases.items():
-        x: Floats = stats.centre.copy()  # the average of the encoded contexts
-        x[0] = 1.0
-        x[first : first + len(numbers)] = numbers
+        x = average_columns(params, stats, dict(enumerate(numbers, first)))
         expected = {name_of(arm): float(arms.caps[arm] * (stats.estimate[arm] @ x)) for arm in arms.in_play}
         states.append(LevelState(level, expected))
     return states
@@ -254,6 +253,7 @@ class LedgerView(NamedTuple):
     oldest: float  # when the oldest decision that still takes pieces was made; NaN if there is none
     arms: ArmTable
     edges: Floats
+    params: Any  # the policy's params
     stats: Any  # the policy's statistics; the arrays named in `_STATISTICS` are copies
     sums: OpenSums
     features: Features | None
@@ -283,6 +283,7 @@ def ledger_view(follower: LogFollower) -> LedgerView:
         oldest=oldest,
         arms=ledger.arms.copied(),
         edges=ledger.edges,
+        params=ledger.params,
         stats=stats._replace(**shown),
         sums=_copies(pending.sums),
         features=ledger.features,
@@ -389,7 +390,7 @@ class StateReader:
             late=view.late,
             ages=by_age.edges.tolist(),
             arms=arms,
-            features=by_level(view.features, view.oddities, view.stats, table, name_of),
+            features=by_level(view.features, view.oddities, view.params, view.stats, table, name_of),
             **self._said(view, name_of),
         )
 

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 from accrual.core.arrays import Floats
+from accrual.core.basis import Layout
 from accrual.core.jit import njit
 from accrual.core.random import normal
 from accrual.policies.base import Functions, Moment, Policy
@@ -20,9 +21,16 @@ WIDTH_MOST = 101  # numbers in a context: a refresh takes time in proportion to 
 
 
 class ContextualPolicy(Policy):
-    """A policy that chooses by a context."""
+    """A policy that chooses by a context.
+
+    Attributes
+    ----------
+    takes_layout : bool
+        Whether `params` takes one more argument, `layout`: what the numbers of a context stand for.
+    """
 
     contextual: ClassVar[bool] = True
+    takes_layout: ClassVar[bool] = False
 
     @abstractmethod
     def params(self, caps: Floats, window: int, width: int = 1) -> Any:
@@ -39,13 +47,18 @@ class ContextualPolicy(Policy):
         return {name: float(value) for name, value in zip(names, adds, strict=True)}
 
 
-def params_of(policy: Policy, caps: Floats, window: int, width: int, about: Floats | None = None) -> Any:
-    """Return the params of any policy: for contexts of `width` numbers, if it chooses by contexts.
+def params_of(
+    policy: Policy, caps: Floats, window: int, layout: Layout | None, about: Floats | None = None
+) -> Any:
+    """Return the params of any policy: for contexts of this layout, if it chooses by contexts.
 
     `about` has a row of numbers for each arm, its features, for a policy that `takes_about`.
     """
     if isinstance(policy, ContextualPolicy):
-        return policy.params(caps, window, width)
+        assert layout is not None
+        if policy.takes_layout:
+            return policy.params(caps, window, layout.width, layout)  # type: ignore[call-arg]
+        return policy.params(caps, window, layout.width)
     if about is not None and about.shape[1]:
         return policy.params(caps, window, about)  # type: ignore[call-arg]
     return policy.params(caps, window)

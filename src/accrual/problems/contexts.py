@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.arrays import Floats
+from accrual.core.basis import FeatureNumbers, Layout, layout_of, levels
 from accrual.core.errors import InputError, unknown, whole
 
 Pay = Literal["pieces", "once"]
@@ -58,6 +60,13 @@ class Contexts:
     def width(self) -> int:
         """How many numbers a context has, including the constant 1 at its beginning."""
         return 1 + self.numbers + len(self.flags) + sum(map(len, self.levels))
+
+    @property
+    def layout(self) -> Layout:
+        """What the numbers of a context stand for."""
+        number = FeatureNumbers(1, 0.0, math.sqrt(3.0), bends=True)  # a uniform of variance 1
+        listed = [levels(len(chances)) for chances in self.levels]
+        return layout_of([number] * self.numbers + [FeatureNumbers()] * len(self.flags) + listed)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accrual.core.arrays import Floats, Ints
+from accrual.core.basis import layout_of
 from accrual.core.errors import InputError
 from accrual.core.features import (
     ODDITIES,
@@ -36,8 +37,8 @@ class ContextEncoder:
     ----------
     used : bool
         Whether there are features, or a policy that chooses by contexts.
-    width : int
-        How many numbers the policy gets of a context; 0 for a policy that does not choose by contexts.
+    layout : Layout or None
+        Of what the policy gets of a context; None for a policy that does not choose by contexts.
     encoded : ndarray
         Decisions x width: the contexts that were encoded last.
     first_id : ndarray
@@ -53,10 +54,15 @@ class ContextEncoder:
         self.used = features is not None or policy.contextual
         self.first_id = np.zeros(1, np.int64)
         self.oddities = np.zeros((len(features or ()), len(ODDITIES)), np.int64)
-        self.width = (1 if features is None else features.width) if policy.contextual else 0
+        self.layout = (layout_of([]) if features is None else features.layout) if policy.contextual else None
         self.encoded = np.ones((1, self.width))
         self.kernel = BoundKernel(encode_rows, np.zeros((1, 1)), True)
         self._bind()
+
+    @property
+    def width(self) -> int:
+        """How many numbers the policy gets of a context; 0 if it does not choose by contexts."""
+        return 0 if self.layout is None else self.layout.width
 
     def _bind(self) -> None:
         """Hand the arrays to the kernel, after one of them was replaced."""

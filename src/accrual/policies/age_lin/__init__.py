@@ -6,7 +6,7 @@ the sums), then `policy` (the index and the settings). docs/contexts.md has the 
 
 from __future__ import annotations
 
-from accrual.policies.age_lin.policy import AgeLinTS
+from accrual.policies.age_lin.policy import AgeLinTS, average_columns
 from accrual.policies.age_lin.sums import READY, Stats
 
-__all__ = ["READY", "AgeLinTS", "Stats"]
+__all__ = ["READY", "AgeLinTS", "Stats", "average_columns"]

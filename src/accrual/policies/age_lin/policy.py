@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from accrual.core.arrays import Floats, Ints
+from accrual.core.basis import Layout, basis_of, expand, layout_of, levels
 from accrual.core.errors import InputError, whole
 from accrual.core.jit import njit
 from accrual.core.random import normal
-from accrual.policies.age_lin.refresh import KAPPA, MOST, refresh
+from accrual.policies.age_lin.refresh import KAPPA, MOST, SHUT, refresh
 from accrual.policies.age_lin.sums import (
     LEARNING_FIELDS,
     NOISE,
@@ -70,6 +72,10 @@ class AgeLinTS(ContextualPolicy):
     immediate : bool
         Whether a total is known in the round of its decision. True makes the policy a yardstick that no
         delayed learner can have.
+    columns : int
+        How many columns the model may have. If they fit, there are columns for bends of each number of a
+        context, and for each pair of features; they count only as far as they earn it. With 0 the model is
+        linear in the features.
 
     Examples
     --------
@@ -81,7 +87,9 @@ class AgeLinTS(ContextualPolicy):
     alpha: float = 0.5
     spread: SpreadLike = "uniform"
     immediate: bool = False
+    columns: int = 40
 
+    takes_layout: ClassVar[bool] = True
     feedback: ClassVar[Feedback] = "groups"
     functions: ClassVar[Functions] = Functions(
         index=index,
@@ -96,6 +104,7 @@ class AgeLinTS(ContextualPolicy):
     def __post_init__(self) -> None:
         object.__setattr__(self, "buckets", whole("buckets", self.buckets, 1, BUCKETS_MOST))
         object.__setattr__(self, "spread", as_spread(self.spread))
+        object.__setattr__(self, "columns", whole("columns", self.columns, 0, WIDTH_MOST))
         if not (np.isfinite(self.alpha) and self.alpha >= 0):
             raise InputError(f"alpha must be 0 or more, not {self.alpha!r}")
 
@@ -103,7 +112,9 @@ class AgeLinTS(ContextualPolicy):
     def label(self) -> str:
         if self.immediate:
             return "AgeLinTS(immediate)"
-        return "AgeLinTS(waiting)" if self.buckets == 1 else "AgeLinTS"
+        if self.buckets == 1:
+            return "AgeLinTS(waiting)"
+        return "AgeLinTS" if self.columns else "AgeLinTS(linear)"
 
     def edges(self, window: int) -> Ints:
         if self.immediate:
@@ -111,22 +122,29 @@ class AgeLinTS(ContextualPolicy):
         g = np.arange(1, self.buckets + 1)
         return np.unique(np.ceil(window * (g / self.buckets) ** 2).astype(np.int64))
 
-    def params(self, caps: Floats, window: int, width: int = 1) -> Params:
+    def params(self, caps: Floats, window: int, width: int = 1, layout: Layout | None = None) -> Params:
         arrived = np.concatenate([[0.0], np.cumsum(as_spread(self.spread).pmf(window))])
         prior = np.maximum(np.diff(arrived[np.concatenate([[0], self.edges(window)])]), 1e-9)
         width = whole("the numbers of a context", width, 1, WIDTH_MOST)
-        return Params(caps, 1.0 / caps, prior / prior.sum(), _deviations(self.alpha, len(caps), width), width)
+        basis = (
+            basis_of(layout_of([levels(1)] * (width - 1)), 0)
+            if layout is None
+            else basis_of(layout, self.columns)
+        )
+        alpha = _deviations(self.alpha, len(caps), width)
+        return Params(caps, 1.0 / caps, prior / prior.sum(), alpha, basis.width, width, basis)
 
     def stats(self, params: Params) -> Stats:
         arms, buckets, width = len(params.cap), len(params.prior), params.width
+        made = np.arange(width) >= params.numbers  # bends and pairs
         return Stats(
             pulls=np.zeros(arms, np.int64),
             due=np.array([8], np.int64),
             estimate=np.zeros((arms, width)),
-            root=np.tile(np.eye(width), (arms, 1, 1)) / math.sqrt(width),
+            root=np.tile(np.eye(width), (arms, 1, 1)) / math.sqrt(params.numbers),
             guess=np.zeros(arms),
             deviation=np.zeros(arms),
-            scratch=np.zeros(width),
+            scratch=np.zeros((2, width)),
             shared=np.array([0.0, 1.0, 0.0]),
             gram=np.zeros((arms, buckets, width, width)),
             response=np.zeros((arms, buckets, width)),
@@ -136,8 +154,10 @@ class AgeLinTS(ContextualPolicy):
             all_gram=np.zeros((arms, width, width)),
             nonzero=np.zeros(width),
             spread=params.prior.copy(),
-            kappa=np.full(width, KAPPA if buckets > 1 else MOST),  # one bucket has no speed of its own
-            weight=np.full(width, float(width)),
+            # One bucket has no speed of its own, and bends and pairs have none.
+            kappa=np.where(made, SHUT, KAPPA if buckets > 1 else MOST),
+            weight=np.where(made, SHUT, float(params.numbers)),
+            common=np.where(made, SHUT, float(params.numbers)),
             total=np.zeros((arms, width)),
             speed=np.zeros((buckets, width)),
             centre=np.zeros(width),
@@ -158,6 +178,25 @@ class AgeLinTS(ContextualPolicy):
             grown.due[0] = 0
         return grown
 
+    def explain_context(
+        self, params: Params, stats: Stats, arm: int, x: Floats, names: Sequence[str]
+    ) -> dict[str, float]:
+        """Return what each feature, and each pair of them, adds to the arm's estimate, in rewards.
+
+        Bends of a number count as the number's. A pair that adds less than a millionth of the cap is left
+        out.
+        """
+        columns, cap, numbers = np.zeros(params.width), float(params.cap[arm]), params.numbers
+        expand(params.basis, x, columns)
+        adds = (cap * stats.estimate[arm] * columns).tolist()
+        found = dict(zip(names, adds[:numbers], strict=True))
+        for i, j, add in zip(params.basis.first, params.basis.second, adds[numbers:], strict=True):
+            if j < 0:
+                found[names[i]] += add
+            elif abs(add) >= 1e-6 * cap:
+                found[f"{names[i]} × {names[j]}"] = add
+        return found
+
     def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:
         if stats.shared[READY] == 0.0:
             return {"decisions": float(stats.pulls[arm])}
@@ -169,3 +208,16 @@ class AgeLinTS(ContextualPolicy):
             "deviation of a total": cap * math.sqrt(float(stats.shared[NOISE])),
             "decisions": float(stats.pulls[arm]),
         }
+
+
+def average_columns(params: Params, stats: Stats, given: dict[int, float]) -> Floats:
+    """Return the columns of a context with these numbers, by place, which is otherwise average."""
+    x = stats.centre[: params.numbers].copy()
+    x[0] = 1.0
+    x[list(given)] = list(given.values())
+    made = np.zeros(params.width)
+    expand(params.basis, x, made)
+    # Columns into which none of these numbers enters are average themselves. In a pair the other feature is.
+    other = [not {i, j} & given.keys() for i, j in zip(params.basis.first, params.basis.second, strict=True)]
+    columns: Floats = np.where([False] * params.numbers + other, stats.centre, made)
+    return columns

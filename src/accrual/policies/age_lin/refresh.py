@@ -8,6 +8,8 @@ are of x as it is; centred sums follow from them exactly, because the first numb
 
 from __future__ import annotations
 
+import math
+
 from accrual.core.arrays import Floats
 from accrual.core.dense import dot, invert, take_root, times, times_lower
 from accrual.core.jit import njit, njit_noinline
@@ -24,6 +26,9 @@ KAPPA, KAPPA_LEAST = 50.0, 0.5
 # features fade. It grows with the decisions per number of a context, because at first all must be tried.
 _SHY_MOST, _SHY_AFTER = 200.0, 8.0
 WEIGHT_LEAST, MOST = 0.05, 1e5
+# Bends and pairs count once they explain this many standard deviations more than chance would. Until then
+# their prior has the weight SHUT, which is as good as endless.
+_EARNED, SHUT = 5.0, 1e9
 
 
 @njit_noinline
@@ -39,10 +44,10 @@ def refresh(params: Params, stats: Stats) -> None:
     _learn_noise(stats)
     ratio = _weigh_news(stats)
     if len(stats.spread) > 1:
-        _learn_speed(stats)
+        _learn_speed(params, stats)
     _summarise_arms(stats)
-    _learn_prior(stats)
-    _estimate(stats, ratio)
+    _learn_prior(params, stats)
+    _estimate(params, stats, ratio)
     stats.shared[READY] = 1.0
 
 
@@ -196,13 +201,16 @@ def _weigh_news(stats: Stats) -> float:
 
 
 @njit_noinline
-def _learn_speed(stats: Stats) -> None:
-    """Learn how contexts change the speed of pay in all arms alike, by a regression in each bucket."""
+def _learn_speed(params: Params, stats: Stats) -> None:
+    """Learn how contexts change the speed of pay in all arms alike, by a regression in each bucket.
+
+    Bends and pairs change what is paid, and not the speed.
+    """
     arms, buckets, width = stats.response.shape
     matrix, middle = stats.matrices[0], stats.centre
     plain, product, side = stats.vectors[0], stats.vectors[1], stats.vectors[2]
     for g in range(buckets):
-        if stats.pooled[SEEN, g] <= width:
+        if stats.pooled[SEEN, g] <= params.numbers:
             continue
         carried, share = stats.pooled[CARRIED, g], stats.pooled[SHARE, g]
         for i in range(width):
@@ -227,7 +235,7 @@ def _learn_speed(stats: Stats) -> None:
         for i in range(width):
             for j in range(i):
                 matrix[i, j] = matrix[j, i]
-            matrix[i, i] += _SPEED * stats.unit[i]
+            matrix[i, i] += (_SPEED if i < params.numbers else SHUT) * stats.unit[i]
         invert(matrix)
         times(matrix, side, stats.speed[g])
 
@@ -284,7 +292,7 @@ def _summarise_arms(stats: Stats) -> None:
 
 
 @njit_noinline
-def _learn_prior(stats: Stats) -> None:
+def _learn_prior(params: Params, stats: Stats) -> None:
     """Learn what arms have in common: the mean of their coefficients, and how far they differ from it.
 
     Afterwards `total` has each arm's coefficients, `within` their covariance over the noise.
@@ -298,13 +306,13 @@ def _learn_prior(stats: Stats) -> None:
         stats.vectors[5],
     )
     between = stats.matrices[0]
-    start = float(width)
+    start = float(params.numbers)
     for i in range(width):
         prior[i] = max(stats.weight[i] * stats.unit[i], 1e-12)
         apart[i] = freedom[i] = side[i] = 0.0
         for j in range(width):
             between[i, j] = 0.0
-        between[i, i] = start * stats.unit[i]
+        between[i, i] = stats.common[i] * stats.unit[i]
     known = 0.0
     for a in range(arms):
         within = stats.within[a]
@@ -335,19 +343,62 @@ def _learn_prior(stats: Stats) -> None:
     top = bottom = 0.0
     for i in range(width):
         freedom[i] *= less
-        if i > 0:
+        if 0 < i < params.numbers:
             top += freedom[i]
             bottom += apart[i]
     own = (1.0 + freedom[0]) / (1.0 / start + apart[0])
     stats.weight[0] = _within_limits((1.0 + freedom[0]) / (1.0 / own + apart[0]))
-    common = _within_limits((1.0 + top) / (1.0 / (_shyness(stats) * start) + bottom))
-    for i in range(1, width):
+    common = _within_limits((1.0 + top) / (1.0 / (_shyness(params, stats) * start) + bottom))
+    for i in range(1, params.numbers):
         stats.weight[i] = _within_limits((1.0 + freedom[i]) / (1.0 / common + apart[i]))
+    _learn_groups(params, stats, between, prior, mean, less)
+
+
+@njit_noinline
+def _learn_groups(
+    params: Params, stats: Stats, between: Floats, prior: Floats, mean: Floats, less: float
+) -> None:
+    """Learn how many decisions the prior of bends and pairs is worth, in each arm and in the mean of all.
+
+    MacKay's rule would let useless columns fade too slowly. A score is how a model without the column would
+    have it (Tipping and Faul, 2003). Each group of columns gets the variance that its scores show, less
+    `_EARNED` times the error of that estimate: the prior is endless unless the data clearly want the group.
+    """
+    arms, numbers = len(stats.within), params.numbers
+    i = 0
+    while i < len(params.basis.group):
+        first, group = i, params.basis.group[i]
+        gain = squares = common_gain = common_squares = 0.0
+        while i < len(params.basis.group) and params.basis.group[i] == group:
+            j = numbers + i
+            unit = stats.unit[j]
+            noise = stats.shared[NOISE] * unit
+            for a in range(arms):
+                known = 1.0 / stats.within[a, j, j]
+                told = max(known - prior[j], 0.0) / unit  # by the data, in decisions
+                score = known * (stats.total[a, j] - mean[j])
+                gain += score * score / noise - less * told
+                squares += told * told
+            known = 1.0 / between[j, j]
+            told = max(known / unit - stats.common[j], 0.0)
+            score = known * mean[j]
+            common_gain += score * score / noise - told
+            common_squares += told * told
+            i += 1
+        for j in range(numbers + first, numbers + i):
+            stats.weight[j] = _earned(gain, squares)
+            stats.common[j] = _earned(common_gain, common_squares)
 
 
 @njit
-def _shyness(stats: Stats) -> float:
-    return min(max(stats.pulls.sum() / (_SHY_AFTER * len(stats.unit)), 1.0), _SHY_MOST)
+def _earned(gain: float, squares: float) -> float:
+    clear = gain - _EARNED * math.sqrt(2.0 * squares)
+    return min(max(squares / clear, WEIGHT_LEAST), SHUT) if clear > 0.0 else SHUT
+
+
+@njit
+def _shyness(params: Params, stats: Stats) -> float:
+    return min(max(stats.pulls.sum() / (_SHY_AFTER * params.numbers), 1.0), _SHY_MOST)
 
 
 @njit
@@ -356,7 +407,7 @@ def _within_limits(weight: float) -> float:
 
 
 @njit_noinline
-def _estimate(stats: Stats, ratio: float) -> None:
+def _estimate(params: Params, stats: Stats, ratio: float) -> None:
     """Make each arm's estimate and its covariance; learn how much arms have a speed of their own.
 
     `ratio` is the noise within buckets over that of a total.
@@ -393,12 +444,13 @@ def _estimate(stats: Stats, ratio: float) -> None:
                     bottom[j] += stats.unit[j] * value * value / noise
         _combine(stats, a, average, covariance)
         for i in range(width):
-            settled += 1.0 - stats.weight[i] * stats.unit[i] * covariance[i, i]
+            if stats.weight[i] < SHUT:
+                settled += 1.0 - stats.weight[i] * stats.unit[i] * covariance[i, i]
         _turn_back(stats, a, covariance)
     stats.shared[FREEDOM] = max(settled, 0.0)
     if buckets > 1:
-        for j in range(width):
-            first = KAPPA if j == 0 else _shyness(stats) * KAPPA
+        for j in range(params.numbers):
+            first = KAPPA if j == 0 else _shyness(params, stats) * KAPPA
             stats.kappa[j] = min(max((1.0 + top[j]) / (1.0 / first + bottom[j]), KAPPA_LEAST), MOST)
 
 
