@@ -104,7 +104,7 @@ def test_an_age_and_a_time_are_written_as_people_write_them(when):
 @pytest.mark.parametrize(
     ("when", "says"),
     [
-        ({"age": "soon"}, "a piece's age must be a time such as 60d, 12h or 30m"),
+        ({"age": "soon"}, "a piece's age must be a time such as 60d, 12h or 30min"),
         ({"age": -HOUR}, "a piece's age must be a time such as 60d"),
         ({"at": "noon"}, "a piece's time must have its zone, such as 2026-11-18T12:30:00Z, not 'noon'"),
         ({"at": AT_ONE.replace(tzinfo=None)}, "a piece's time must have its zone"),

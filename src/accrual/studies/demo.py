@@ -120,7 +120,7 @@ class Demo:
         self.regret = Regret(DEFAULT)
 
     def clock(self) -> float:
-        """Return the time on the platform, in seconds since 1970. It stands still while there is no traffic."""
+        """Return the time on the platform, in seconds since 1970. It passes with the traffic."""
         return self._now
 
     async def run(self, bandits: BanditPool, traffic: TrafficRoutes) -> None:
