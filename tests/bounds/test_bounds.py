@@ -122,7 +122,7 @@ def test_ageucb_stays_below_its_bound():
 def test_closings_that_depend_on_pieces_need_independent_false():
     """Half the decisions of the best arm pay nothing at first and are closed, the others pay all.
 
-    The figures are those of docs/proofs.md.
+    The figures are those of docs/proofs_age_ucb.md.
     """
     groups = 100
     laws = [

@@ -487,7 +487,7 @@ def test_an_arm_has_one_number_in_the_table_and_under_why_while_it_is_early(plai
 def test_why_names_the_number_that_its_table_shows(plain, seen):
     """AgePrior moves the estimates of arms towards each other, and chooses by the moved ones."""
     page, at = seen.page, "/v1/bandits/few"
-    body = {"name": "few", "arms": [{"name": "jazz"}, {"name": "rock"}, {"name": "folk"}], "window": 40}
+    body = {"name": "few", "arms": ["jazz", "rock", "folk"], "window": 40}
     plain.post("/v1/bandits", body)
     for number in range(60):
         (one,) = plain.post(f"{at}/decisions").json()["decisions"]

@@ -111,7 +111,7 @@ def upper_ageucb(
     spread: SpreadLike = "uniform",
     independent: bool = True,
 ) -> Curve:
-    """Return the upper bound of AgeUCB with ``proved=True``; docs/proofs.md has the proof.
+    """Return the upper bound of AgeUCB with ``proved=True``; docs/proofs_age_ucb.md has the proof.
 
     It holds where decisions are independent, no total exceeds its arm's cap, group k never pays more than
     ``spread(k) * cap``, and there is no floor. The groups of one decision may depend on each other with
