@@ -6,14 +6,18 @@ import os
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numba import config
+from tests.core.alike_kernels import KERNELS
 
 from accrual.core import progress
 from accrual.core.jit.compiler import kernel, njit, njit_noinline
 from accrual.core.random import normal
+
+ROOT = Path(__file__).parents[2]
 
 
 @njit
@@ -91,29 +95,16 @@ def test_a_part_travels_to_another_process_by_value():
     assert copy((1, 2), 3, 0) == normal((1, 2), 3, 0)
 
 
-_CHOICES = """
-import sys
-import accrual as ac
-from accrual.live.ledger import Ledger
-
-for name in sys.argv[1:]:
-    ledger = Ledger(getattr(ac, name)(), [1.0, 2.0, 1.5], 12, seed=4)
-    for t in range(200):
-        (decision,) = ledger.decide(now=t + 1)
-        ledger.observe(decision.id, (decision.id * 7919 % 101 + decision.arm * 20) / 150.0, age=0)
-    print(name, ledger.statistics.stats.pulls.tolist())
-"""
-
-
 def test_kernels_that_were_compiled_by_two_processes_do_not_mix_their_parts(tmp_path):
     """Both have parts of the same names: the process that loaded both called one kernel's from the other."""
     env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
 
-    def chosen(*names: str) -> list[str]:
-        call = [sys.executable, "-c", _CHOICES, *names]
-        return subprocess.run(call, env=env, capture_output=True, text=True, check=True).stdout.splitlines()
+    def returned(*names: str) -> list[str]:
+        call = [sys.executable, "-m", "tests.core.alike_kernels", *names]
+        ran = subprocess.run(call, env=env, cwd=ROOT, capture_output=True, text=True, check=True)
+        return ran.stdout.splitlines()
 
-    apart = [*chosen("IMED"), *chosen("KLUCB")]
-    assert chosen("IMED", "KLUCB") == apart
-    assert chosen("KLUCB", "IMED") == apart[::-1]
-    assert apart[0].split()[1:] != apart[1].split()[1:]
+    apart = [*returned("plus"), *returned("times")]
+    assert returned("plus", "times") == apart
+    assert returned("times", "plus") == apart[::-1]
+    assert [line.split()[1] for line in apart] == [str(KERNELS[name].py_func(0.5)) for name in KERNELS]
