@@ -19,7 +19,6 @@ KAPPA_START, KAPPA_LEAST, KAPPA_MOST = 5.0, 0.5, 1e4
 SWEEPS = 3  # between the arms' means and the spread that they share
 SPARE = 10.0  # degrees of freedom that an estimate of a bucket's noise needs
 PACE = 32  # a refresh comes when the decisions have grown by a 32nd, and by one per bucket at least
-_FIRST_MOST = 10  # rounds until the first bucket ends, beyond which early buckets are made finer
 _BUCKETS_MOST = 10_000  # more would take minutes and gigabytes, and gain nothing
 
 
@@ -46,13 +45,8 @@ def checked_buckets(buckets: int) -> int:
     return whole("buckets", buckets, 1, _BUCKETS_MOST)
 
 
-def bucket_edges(buckets: int, window: int) -> Ints:
-    """Return the ages at which the buckets end: fine early, coarse late, fewer if the window is short.
-
-    Nothing is learned before the first bucket ends. So where that would take more than ten rounds, early
-    buckets are finer still.
-    """
-    power = 2 if window <= _FIRST_MOST * buckets**2 else 3
+def bucket_edges(buckets: int, window: int, power: int = 2) -> Ints:
+    """Return the ages at which the buckets end: fine early, coarse late, fewer if the window is short."""
     g = np.arange(1, buckets + 1)
     return np.unique(np.ceil(window * (g / buckets) ** power).astype(np.int64))
 

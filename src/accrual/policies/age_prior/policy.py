@@ -9,10 +9,16 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from accrual.core.arrays import Floats
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError
 from accrual.core.jit import njit, njit_noinline, python_function
-from accrual.policies.age_cells import KAPPA_START, CellPolicy, checked_buckets, spread_over_buckets
+from accrual.policies.age_cells import (
+    KAPPA_START,
+    CellPolicy,
+    bucket_edges,
+    checked_buckets,
+    spread_over_buckets,
+)
 from accrual.policies.age_prior import forgetting
 from accrual.policies.age_prior.arm_features import KAPPA_KNOWN, SLOPE_START
 from accrual.policies.age_prior.learning import refresh, refresh_stage
@@ -347,6 +353,10 @@ class AgePrior(CellPolicy):
             "decisions": float(stats.pulls[arm]),
             "deviation of a total": cap * math.sqrt(float(stats.variance[arm])),
         }
+
+    def edges(self, window: int) -> Ints:
+        # Nothing is learned before the first bucket ends. It should not take longer than to know a bucket.
+        return bucket_edges(self.buckets, window, 2 if window <= REACHED * self.buckets**2 else 3)
 
     def params(self, caps: Floats, window: int, about: Floats | None = None) -> Params:
         arms = len(caps)
