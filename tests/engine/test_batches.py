@@ -94,3 +94,15 @@ def test_old_arms_tell_how_arms_differ():
     means = np.array([law.means(59).sum() for law in families.listeners(4000, 12, 59, 0.4)])
     assert np.sum(prior.mean) == pytest.approx(means.mean(), rel=0.15)
     assert np.sqrt(np.sum(prior.between)) == pytest.approx(means.std(), rel=0.15)
+
+
+def test_a_new_arm_does_not_get_a_whole_batch_of_the_filter():
+    """It is drawn from its prior as soon as something is known of other arms.
+
+    The new arm is the worst by far; 50 decisions of it on its first day would cost 50 gaps.
+    """
+    laws = [ac.BernoulliLaw(p) for p in (0.9, 0.8, 0.0)]
+    service = Batches(ac.Problem([1.0] * 3, 5, 5, laws), 25, 50, comes=[0, 0, 20], goes=[25] * 3)
+    regret = play_batches(service, {"": ac.GaussianFilter.example(5)}, 4)[0]
+    gap = service.problem.means[0] - service.problem.means[2]
+    assert regret[:, 20].mean() < 25 * gap

@@ -44,6 +44,7 @@ class Stats(NamedTuple):
     mean: Floats  # arms: the posterior mean of the total, in caps, ...
     variance: Floats  # ... and its variance
     stale: Ints  # arms: 1 where something was learned since
+    begun: Ints  # one number: 1 once something is known about any arm
     root: Floats  # groups x groups: Cholesky factor of the averages' covariance
     solved: Floats  # 2 x groups: root^-1 of what was seen beyond the prior, and of `with_total`
 
@@ -53,6 +54,7 @@ def finished(params: Params, stats: Stats, arm: int, group: int, before: float, 
     stats.seen[arm, group] += 1.0
     stats.paid[arm, group] += (after - before) * params.inverse_cap[arm]
     stats.stale[arm] = 1
+    stats.begun[0] = 1
 
 
 @njit
@@ -105,8 +107,8 @@ def survey(params: Params, stats: Stats, moment: Moment) -> None:
 
 @njit
 def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
-    """cap * a draw from the posterior of the mean total"""
-    if stats.seen[arm, 0] == 0.0:
+    """cap * a draw from the posterior of the mean total; the arm's turn until anything is known"""
+    if stats.begun[0] == 0:
         return in_turn(stats.pulls[arm])
     draw = normal((moment.seed, moment.run), moment.round, arm)
     return float(params.cap[arm] * (stats.mean[arm] + math.sqrt(stats.variance[arm]) * draw))
@@ -183,6 +185,7 @@ class GaussianFilter(Policy):
             mean=np.full(arms, params.total),
             variance=np.full(arms, params.variance),
             stale=np.zeros(arms, np.int64),
+            begun=np.zeros(1, np.int64),
             root=np.zeros((groups, groups)),
             solved=np.zeros((2, groups)),
         )
