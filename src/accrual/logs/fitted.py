@@ -212,7 +212,7 @@ class Fitted:
         ...     "id": range(60), "arm": ["a", "b"] * 30, "at": range(60), "value": [1.0, 2.0] * 30, "age": 3,
         ... })
         >>> ac.fit(rows, window=10, groups=2).to_frame()[["arm", "age", "mean", "followed"]].values.tolist()
-        [['a', 5.0, 1.0, 28], ['a', 10.0, 1.0, 26], ['b', 5.0, 2.0, 27], ['b', 10.0, 2.0, 25]]
+        [['a', 5.0, 1.0, 30], ['a', 10.0, 1.0, 27], ['b', 5.0, 2.0, 29], ['b', 10.0, 2.0, 27]]
         """
         ages = self.window / self.groups * np.arange(1, self.groups + 1)
         rows = [
