@@ -10,6 +10,7 @@ from tests.logs.drawn_logs import estimated, means_of
 
 import accrual as ac
 from accrual.core.errors import InputError
+from accrual.core.interval import Interval
 from accrual.evaluate.compare.arm_differences import means as compared_means
 from accrual.logs.estimate.cumulative_means import arm_mean, keep_total
 from accrual.logs.fitted import risk_places
@@ -99,9 +100,8 @@ def test_capped_totals_are_stated_and_cut_the_last_pieces():
         {"decision": np.repeat(range(40), 3), "value": [1.0, 4.0, 5.0] * 40, "age": [1, 2, 8] * 40}
     )
     fitted = ac.fit(decisions, pieces, window=10, groups=2, end=60, cap_totals=4)
-    assert [arm.mean.value for arm in fitted.arms] == [4.0, 4.0]
+    assert fitted.table()[["mean", "cap"]].values.tolist() == [[4.0, 4.0], [4.0, 4.0]]
     assert fitted.spread.value == (1.0, 0.0)
-    assert fitted.arms[0].cap.given == 4.0
     assert fitted.cautions[0].startswith(
         "totals are capped at 4, as asked: 40 decisions paid more, and 60.0 %"
     )
@@ -230,7 +230,7 @@ def test_curves_are_cumulative_means_and_end_at_the_mean():
         assert own["mean"].tolist() == pytest.approx(by_age)
         assert (own["low"] < own["mean"]).all()
         assert (own["mean"] < own["high"]).all()
-        assert own.iloc[-1][["mean", "low", "high"]].tolist() == [arm.mean.value, arm.mean.low, arm.mean.high]
+        assert Interval(*own.iloc[-1][["mean", "low", "high"]].tolist()) == arm.mean
         assert own["followed"].tolist() == [100] * 5
 
 

@@ -218,7 +218,7 @@ class Fitted:
         ...     "id": range(60), "arm": ["a", "b"] * 30, "at": range(60), "value": [1.0, 2.0] * 30, "age": 3,
         ... })
         >>> ac.fit(rows, window=10, groups=2).to_frame()[["arm", "age", "mean", "followed"]].values.tolist()
-        [['a', 5.0, 1.0, 28], ['a', 10.0, 1.0, 26], ['b', 5.0, 2.0, 27], ['b', 10.0, 2.0, 25]]
+        [['a', 5.0, 1.0, 30], ['a', 10.0, 1.0, 27], ['b', 5.0, 2.0, 29], ['b', 10.0, 2.0, 27]]
         """
         ages = self.window / self.groups * np.arange(1, self.groups + 1)
         rows = [
@@ -240,7 +240,10 @@ class Fitted:
 
     def _repr_html_(self) -> str:
         arms = arm_rows(self)
-        rows = [[shortened(name), *map(figure, figures)] for name, figures in arms[:ARMS_SHOWN]]
+        rows = [
+            [shortened(name), *map(figure, figures), "yes" if heavy else "no"]
+            for name, (*figures, heavy) in arms[:ARMS_SHOWN]
+        ]
         if len(arms) > ARMS_SHOWN:
             rows.append([f"and {len(arms) - ARMS_SHOWN:,} more arms"])
         return notebook_html([*top_lines(self), *conclusions(self)], ["arm", *_HEADS], rows)
@@ -971,9 +974,13 @@ def _draw_curves(fitted: Fitted, ax: Any, scale: float, unit: str) -> None:
                 age, y, count, transform=ax.get_xaxis_transform(), ha="center", va="center", fontsize=8,
                 color=colour,
             )  # fmt: skip
-    ax.text(0.0, -0.27 - 0.075 * len(shown), " ", transform=ax.transAxes, fontsize=8)  # room below
     ax.text(
-        0.0, -0.195, "decisions followed up to this age", transform=ax.transAxes, fontsize=8, color="#555555"
+        0.0,
+        -0.195,
+        "numbers at risk: decisions followed up to this age",
+        transform=ax.transAxes,
+        fontsize=8,
+        color="#555555",
     )
     others = f"; {len(shown)} of {len(drawn)} arms" if len(shown) < len(drawn) else ""
     ax.set(xlabel=unit, ylabel="paid by a decision so far, on average", xlim=(0, ages[-1] * 1.01))
