@@ -38,7 +38,7 @@ KINDS: dict[str, Callable[[int], ac.Problem]] = {
 DRAWS, DRAWN_FROM = 10, 7001
 HORIZON, RUNS, SEED = 20_000, 40, 17
 WAITING_MOST, WORST_MOST, CONSTANT_MOST, USELESS_MOST = 0.75, 2.5, 1.1, 1.5
-DECIDE_MOST = {(10, 10): 3.0, (30, 50): 40.0}  # microseconds, by (numbers in a context, arms)
+DECIDE_MOST = {(10, 10): 3.0, (40, 10): 15.0, (30, 50): 40.0}  # microseconds, by (columns, arms)
 LEARN_LEAST = 1e6  # bucket ends a second, for contexts of 10 numbers
 
 
@@ -184,7 +184,7 @@ def costs() -> bool:
     held = True
     for (width, arms), most in DECIDE_MOST.items():
         policy = ac.AgeLinTS()
-        choose, learn = _loops(policy)
+        choose, learn, refresh = _loops(policy)
         params = policy.params(np.ones(arms), 2000, width)
         stats = policy.stats(params)
         x = np.random.default_rng(1).uniform(-1.0, 1.0, (1000, width))
@@ -192,7 +192,6 @@ def costs() -> bool:
         for decisions in (10, 20_000):
             per_learn = _seconds(learn, params, stats, x, decisions) / decisions
         stats.pulls[:] = 20_000 // arms
-        refresh = policy.functions.refresh
         refresh(params, stats)
         per_refresh = statistics.median(_seconds(refresh, params, stats) for _ in range(7))
         choose(params, stats, x, 10)
@@ -214,13 +213,14 @@ def _seconds(function: Any, *arguments: Any) -> float:
     return time.process_time() - begin
 
 
-def _loops(policy: ac.Policy) -> tuple[Any, Any]:
+def _loops(policy: ac.Policy) -> tuple[Any, Any, Any]:
     functions = policy.functions
-    survey, index, decided, finished = (
+    survey, index, decided, finished, estimate = (
         functions.survey,
         functions.index,
         functions.decided,
         functions.finished,
+        functions.refresh,
     )
 
     @kernel
@@ -246,7 +246,11 @@ def _loops(policy: ac.Policy) -> tuple[Any, Any]:
             for group in range(len(params.prior)):
                 finished(params, stats, arm, group, 0.01 * group, 0.01 * group + 0.01, context)
 
-    return choose, learn
+    @kernel
+    def refresh(params: Any, stats: Any) -> None:
+        estimate(params, stats)
+
+    return choose, learn, refresh
 
 
 def picture(path: str) -> None:
