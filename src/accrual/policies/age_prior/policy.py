@@ -111,7 +111,8 @@ def _larger(params: Params, stats: Stats, arm: int, gap: float, count: float) ->
 def _log_noise(mean: float, variance: float, cap: float) -> float:
     """Return how much totals vary, compared with totals of 0 or 1 of the same mean: a logarithm."""
     most = mean * (1.0 - mean)
-    return math.log(cap * min(variance / most, 1.0)) if most > 0.0 else math.log(cap)
+    noise = cap * (min(variance / most, 1.0) if most > 0.0 else 1.0)
+    return math.log(noise) if noise > 0.0 else 0.0  # a retired arm has the cap 0
 
 
 @njit_noinline
