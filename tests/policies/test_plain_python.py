@@ -1,6 +1,7 @@
 """The process of plain Python that the suites ask."""
 
 import os
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -92,12 +93,12 @@ class Everything:
     def live(self):
         told = []
         for policy in PLAIN + CHOOSE_BY_CONTEXT:
-            features = {"features": {"new": bool}} if policy.contextual else {}
-            context = {"context": {"new": True}} if policy.contextual else {}
+            features: dict[str, Any] = {"features": {"new": bool}} if policy.contextual else {}
+            context = {"new": True} if policy.contextual else None
             streams = {"refunds": ac.Guardrail(margin=0.1)}
             bandit = ac.Bandit([*"ab"], 12, policy=policy, floor=0.1, seed=1, streams=streams, **features)
             for _ in range(20):
-                decision = bandit.decide(**context)
+                decision = bandit.decide(context=context)
                 bandit.observe(decision.id, 0.5, age=0)
             bandit.observe(decision.id, 1.0, age=0, stream="refunds")
             bandit.close_decision(decision.id)
