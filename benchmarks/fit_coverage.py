@@ -62,7 +62,7 @@ TAILS: dict[str, Callable[[np.random.Generator, int], npt.NDArray[np.float64]]] 
     ),
     "Pareto 1.5": lambda dice, n: dice.random(n) ** (-1 / 1.5),
     "log-normal 2": lambda dice, n: dice.lognormal(0.0, 2.0, n),
-    "Pareto 1.8 (new)": lambda dice, n: dice.random(n) ** (-1 / 1.8),
+    "Pareto 1.8": lambda dice, n: dice.random(n) ** (-1 / 1.8),
     "Weibull 0.3 (new)": lambda dice, n: dice.weibull(0.3, n),
     "log-normal 1.5": lambda dice, n: dice.lognormal(0.0, 1.5, n),
     "log-normal 1": lambda dice, n: dice.lognormal(0.0, 1.0, n),
@@ -74,7 +74,7 @@ TAILS: dict[str, Callable[[np.random.Generator, int], npt.NDArray[np.float64]]] 
 }
 TAIL_MEANS = {
     "1 in 200 pays 200 times": 1.995, "Pareto 1.5": 3.0, "log-normal 2": np.exp(2.0),
-    "Pareto 1.8 (new)": 2.25, "Weibull 0.3 (new)": float(special.gamma(1.0 + 1.0 / 0.3)),
+    "Pareto 1.8": 2.25, "Weibull 0.3 (new)": float(special.gamma(1.0 + 1.0 / 0.3)),
     "log-normal 1.5": np.exp(1.125), "log-normal 1": np.exp(0.5), "30 % x exponential": 0.3,
     "exponential": 1.0, "gamma 0.7 (new)": 0.7,
     "20 % pay 1 (new)": 0.2, "Poisson 1.5 (new)": 1.5,
@@ -98,7 +98,7 @@ def show_tails(repetitions: int) -> None:
         many = law(np.random.default_rng(5), 2_000_000)
         cap = float(np.quantile(many, 0.98))
         capped_true = float(np.minimum(many, cap).mean())
-        dice = np.random.default_rng([23, size, list(TAILS).index(name)])
+        dice = np.random.default_rng([41, size, list(TAILS).index(name)])
         held, warned, capped = [], [], []
         arm, done = np.repeat([0, 1], size), np.ones(2 * size, np.int64)
         for _ in range(repetitions):
@@ -134,7 +134,7 @@ def show_tail_ages(repetitions: int, size: int = 1_500) -> None:
     for name in ("1 in 200 pays 200 times", "Pareto 1.5", "log-normal 2", "log-normal 1", "exponential"):
         rows = []
         for repetition in range(repetitions):
-            dice = np.random.default_rng([29, repetition])
+            dice = np.random.default_rng([43, repetition])
             made = pd.DataFrame({"id": np.arange(size), "arm": dice.integers(2, size=size)})
             made["at"] = dice.random(size) * 300.0
             paid = pd.DataFrame({"decision": np.arange(size), "value": TAILS[name](dice, size)})

@@ -49,7 +49,7 @@ _FEW = 60  # decisions, below which the mean of an arm that a bandit gave up is 
 _NAMED = 5
 _ROWS_MOST = 10  # of a table of the spread
 FEW_HELD = "in 80 to 99 %"  # by benchmarks/fit_coverage.py --totals
-HEAVY_HELD = "in 51 to 98 % of simulated logs"  # by benchmarks/fit_coverage.py --tails
+HEAVY_HELD = "in 50 to 99 % of simulated logs"  # by benchmarks/fit_coverage.py --tails
 FEW_CLUSTERS = 30  # by benchmarks/fit_coverage.py --clusters
 _CAPPED_BY = 20  # decisions that the suggested cap would cap, about: none of them makes the mean alone
 
