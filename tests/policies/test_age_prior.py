@@ -136,7 +136,14 @@ def test_an_arm_that_paid_nothing_keeps_a_wide_variance_and_an_untried_one_the_u
     regular = [(0.2, 0.4), (0.22, 0.42)] * 10
     params, stats = two_buckets([regular, [(0.0, 0.0)] * 10, []])
     learning.refresh(params, stats)
-    assert stats.variance[1] > 20 * stats.variance[0]
+    # As if an eleventh decision had paid what totals are in size; like no other arm, it may pay the cap.
+    noise, level, weight = stats.shared[model.SIGMA2], stats.shared[model.LEVEL], stats.weight[1]
+    size = noise / level + level
+    by_hand = (2.0 * noise + size**2 * weight / (1.0 + weight)) / (weight + 2.0)
+    assert stats.variance[1] == pytest.approx(by_hand)
+    assert by_hand > 10 * stats.variance[0]
+    AgePrior.functions.survey(params, stats, MOMENT)
+    assert stats.cost_alone[1] - params.outlier < 0.2 * stats.cost[1]
     assert stats.variance[2] == pytest.approx(stats.shared[model.SIGMA2])
     assert stats.mean[2] == pytest.approx(stats.shared[model.LEVEL])
 
@@ -192,6 +199,7 @@ def test_larger_caps_change_nothing_in_estimates_and_in_the_models_cost():
         [(0.2, 0.6), (0.1, 0.3), (0.4, 0.4), (0.0, 0.2)] * 5,
         [(0.1, 0.9), (0.3, 1.0), (0.2, 0.7)] * 5,
         CLOSED,
+        [(0.0, 0.0)] * 3,  # it has paid nothing yet
     ]
     found = []
     for cap in (2.0, 40.0):

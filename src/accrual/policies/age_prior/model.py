@@ -214,12 +214,14 @@ def estimate(params: Params, stats: Stats, arm: int) -> None:
     weight = begun * begun / error
     stats.own[a], stats.second[a], stats.weight[a] = own, second, weight
     # Its variance is at least that of its own totals: arms may be noisier than others. While it has paid
-    # nothing, it is as if one more decision had paid as much as it could.
+    # nothing, it is as if one more decision had paid as much as totals of all arms are in size. (That it may
+    # pay up to its cap is for `weigh`, which holds it possible that the arm is like no other.)
     spare = max(second - own * own, 0.0)
     usual = max(min(sh[SIGMA2], second), spare)
     surplus = 0.0
     if second <= 0.0:
-        usual, surplus = sh[SIGMA2], top(stats) * weight / (1.0 + weight)
+        size = sh[SIGMA2] / sh[LEVEL] + sh[LEVEL] if sh[LEVEL] > 0.0 else 1.0
+        usual, surplus = sh[SIGMA2], min(size * size, top(stats)) * weight / (1.0 + weight)
     variance = (weight * spare + WORTH * usual + surplus) / (weight + WORTH)
     # The model's mean: between the arm's own, by its error, and what is expected, by how arms differ.
     error = variance / weight

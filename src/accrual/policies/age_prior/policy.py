@@ -39,6 +39,7 @@ from accrual.policies.age_prior.model import (
     TARGET,
     TILT,
     WIDER,
+    WORTH,
     Params,
     Stats,
     amended,
@@ -152,6 +153,9 @@ def weigh(params: Params, stats: Stats, arm: int) -> None:
     stats.cost_alone[a] = params.outlier
     gap = target - own
     if gap > 0.0:
+        if stats.second[a] <= 0.0:  # nothing was paid: as if one more decision had paid as much as it could
+            weight = stats.weight[a]
+            variance += top(stats) * weight / ((1.0 + weight) * (WORTH + weight))
         stats.cost_alone[a] += min(alone * _cost(gap, own, variance), _larger(params, stats, arm, gap, alone))
 
 
