@@ -214,14 +214,16 @@ def estimate(params: Params, stats: Stats, arm: int) -> None:
     weight = begun * begun / error
     stats.own[a], stats.second[a], stats.weight[a] = own, second, weight
     # Its variance is at least that of its own totals: arms may be noisier than others. While it has paid
-    # nothing, it is as if one more decision had paid as much as totals of all arms are in size. (That it may
-    # pay up to its cap is for `weigh`, which holds it possible that the arm is like no other.)
+    # nothing, it is as if one more decision had paid: with few arms the cap, with many what totals of all
+    # arms are in size. (That it may be like no other of many arms, and pay the cap, is for `weigh`.)
     spare = max(second - own * own, 0.0)
     usual = max(min(sh[SIGMA2], second), spare)
     surplus = 0.0
     if second <= 0.0:
+        most = top(stats)
         size = sh[SIGMA2] / sh[LEVEL] + sh[LEVEL] if sh[LEVEL] > 0.0 else 1.0
-        usual, surplus = sh[SIGMA2], min(size * size, top(stats)) * weight / (1.0 + weight)
+        paid = (1.0 - params.share) * most + params.share * min(size * size, most)
+        usual, surplus = sh[SIGMA2], paid * weight / (1.0 + weight)
     variance = (weight * spare + WORTH * usual + surplus) / (weight + WORTH)
     # The model's mean: between the arm's own, by its error, and what is expected, by how arms differ.
     error = variance / weight

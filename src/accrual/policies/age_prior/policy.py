@@ -155,7 +155,7 @@ def weigh(params: Params, stats: Stats, arm: int) -> None:
     if gap > 0.0:
         if stats.second[a] <= 0.0:  # nothing was paid: as if one more decision had paid as much as it could
             weight = stats.weight[a]
-            variance += top(stats) * weight / ((1.0 + weight) * (WORTH + weight))
+            variance += params.share * top(stats) * weight / ((1.0 + weight) * (WORTH + weight))
         stats.cost_alone[a] += min(alone * _cost(gap, own, variance), _larger(params, stats, arm, gap, alone))
 
 
