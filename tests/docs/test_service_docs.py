@@ -1,4 +1,4 @@
-"""The service's page keeps up with the service, and the README's commands work."""
+"""The service's pages keep up with the service, and the README's commands work."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from accrual.service.refusals import KINDS
 from accrual.service.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
+PAGE = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("service.md", "http.md"))
 
 
 def rows(head: str) -> list[list[str]]:
