@@ -17,8 +17,9 @@ import numpy as np
 from accrual.core.arrays import Floats
 from accrual.core.errors import InputError
 from accrual.core.jit import njit
-from accrual.policies.base import Functions, Moment, Policy, as_policy, no_refresh
+from accrual.policies.base import Functions, Moment, Policy, no_refresh
 from accrual.policies.baselines.simulated import SimulatedPolicy
+from accrual.policies.catalog import as_policy
 
 _make: Any = namedtuple  # the type checker takes no fields that are not written out
 

@@ -12,7 +12,7 @@ const LEFT = 58; // pixels for the numbers of the vertical axis
 const BELOW = 34; // pixels for the horizontal axis and its name
 
 /** Whether a bandit's policy chooses by context, so that no single arm need be best. */
-export const byContext = (bandit) => Boolean(bandit.features) && ["AgeLinTS", "LinTS", "LinUCB"].includes(bandit.policy.split("(")[0]);
+export const byContext = (bandit) => Boolean(bandit.features) && /Lin(TS|UCB)$/.test(bandit.policy.split("(")[0]); // the linear policies
 
 const STATES = {
   stop: "You may stop",
