@@ -123,3 +123,10 @@ def test_the_policy_page_names_every_policy():
     for name in CATALOG:
         assert re.search(rf"^### {name}\b|^### .*\b{name}\b", page, re.M), f"docs/policies.md: {name}"
         assert re.search(rf"^\|.*`{name}\b", page, re.M), f"docs/policies.md has no table row for {name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_is_no_longer_than_a_person_reads_at_once(page):
+    """The reference may be: cli.md has a section for each command."""
+    most = {"README.md": 1_000, "cli.md": 10_000}.get(page.name, 3_000)
+    assert len(page.read_text(encoding="utf-8").split()) <= most
