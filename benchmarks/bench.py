@@ -122,7 +122,8 @@ def horizon_cost() -> Row:
         pairs=5,
     )
     ratio = long / short
-    return Row("time per round, T = 1e6 over T = 1e4", f"{ratio:.2f}", "0.8 to 1.2", abs(ratio - 1) <= 0.2)
+    # The cost of a round must not grow with history. That a long run costs less is explained in README.md here.
+    return Row("time per round, T = 1e6 over T = 1e4", f"{ratio:.2f}", "at most 1.2", ratio <= 1.2)
 
 
 def own_policy_cost() -> Row:
