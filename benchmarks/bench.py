@@ -122,7 +122,7 @@ def horizon_cost() -> Row:
         pairs=5,
     )
     ratio = long / short
-    # The cost of a round must not grow with history. That a long run costs less is explained in README.md here.
+    # The cost of a round must not grow with history. README.md here says why a long run costs less.
     return Row("time per round, T = 1e6 over T = 1e4", f"{ratio:.2f}", "at most 1.2", ratio <= 1.2)
 
 
