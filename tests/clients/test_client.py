@@ -108,7 +108,7 @@ def test_ages_and_times_are_those_of_the_library(service):
         for when in ({"age": "0s"}, {"at": now}, {"at": now.isoformat()}, {"age": timedelta(0)}):
             options: Any = when
             assert client.observe("times", made.id, 0.1, key=str(when), **options).status == "stored"
-        with pytest.raises(ServiceError, match="must have its zone"):
+        with pytest.raises(ServiceError, match="must be a time with its zone"):
             client.observe("times", made.id, 0.1, at=now.replace(tzinfo=None))
 
 

@@ -1004,7 +1004,7 @@ def test_wrong_input_is_refused_in_one_clear_line_and_stores_nothing(store):
         (lambda: ac.Bandit(["a"], window=0), "window must be a whole number"),
         (
             lambda: ac.Bandit(["a"], window="60 days"),
-            "or a time, such as '60d' (or s, m, h, w, y), not '60 days'",
+            "or a time, such as '60d' (or s, min, h, w, y), not '60 days'",
         ),
         (lambda: ac.Bandit(["a"], window=80, groups=30), "groups must divide the window"),
         (lambda: ac.Bandit(["a"], window=80, policy="AgeMED"), "did you mean 'AgeIMED'"),

@@ -106,8 +106,11 @@ def test_an_age_and_a_time_are_written_as_people_write_them(when):
     [
         ({"age": "soon"}, "a piece's age must be a time such as 60d, 12h or 30min"),
         ({"age": -HOUR}, "a piece's age must be a time such as 60d"),
-        ({"at": "noon"}, "a piece's time must have its zone, such as 2026-11-18T12:30:00Z, not 'noon'"),
-        ({"at": AT_ONE.replace(tzinfo=None)}, "a piece's time must have its zone"),
+        (
+            {"at": "noon"},
+            "a piece's time must be a time with its zone, such as 2026-11-18T12:30:00Z, not 'noon'",
+        ),
+        ({"at": AT_ONE.replace(tzinfo=None)}, "a piece's time must be a time with its zone"),
     ],
 )
 def test_an_age_or_a_time_that_cannot_be_read_is_refused(when, says):

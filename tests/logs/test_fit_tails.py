@@ -103,7 +103,7 @@ def test_capped_totals_are_stated_and_cut_the_last_pieces():
     assert fitted.table()[["mean", "cap"]].values.tolist() == [[4.0, 4.0], [4.0, 4.0]]
     assert fitted.spread.value == (1.0, 0.0)
     assert fitted.cautions[0].startswith(
-        "totals are capped at 4, as asked: 40 decisions paid more, and 60.0 %"
+        "totals are capped at 4, as asked: 40 decisions had more at some age, and 240 of the 400"
     )
     uncapped = ac.fit(decisions, pieces, window=10, groups=2, end=60)
     assert not any("capped at" in line for line in uncapped.cautions)
@@ -288,3 +288,14 @@ def test_instant_reward_comes_at_once():
 def test_where_curves_are_written():
     assert risk_places(5) == [0, 1, 2, 3, 4]
     assert all(risk_places(groups)[-1] == groups - 1 for groups in range(1, 100))
+
+
+def test_totals_of_which_refunds_leave_nothing_can_be_capped():
+    decisions = pd.DataFrame({"id": range(40), "arm": ["a", "b"] * 20, "at": range(40)})
+    pieces = pd.DataFrame(
+        {"decision": [i // 2 for i in range(80)], "value": [5.0, -5.0] * 40, "age": [1, 2] * 40}
+    )
+    with ac.open_log(decisions, pieces, allow_negative=True, cap_totals=np.float64(3)) as log:
+        assert "40 decisions had more at some age, and 0 of the 0 paid in all is left out" in log.capped
+    with pytest.raises(ac.InputError, match="cap_totals must be a number above 0, not True"):
+        ac.open_log(decisions, pieces, allow_negative=True, cap_totals=True)

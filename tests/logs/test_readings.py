@@ -536,6 +536,15 @@ def test_start_stop_and_a_value():
         assert log.counts.pieces == rows["status"].sum()
 
 
+def test_an_event_at_time_0_of_survival_data_counts():
+    """Half of the decisions of each arm have an event: at 4, or at 0."""
+    i = np.arange(200)
+    time = np.where(i % 4 == 0, 4, np.where(i % 4 == 1, 0, 10))
+    rows = pd.DataFrame({"id": i, "arm": np.where(i % 2, "b", "a"), "time": time, "status": (i % 4 < 2) * 1})
+    fitted = ac.fit(rows, columns={"stop": "time"}, window=8)
+    assert [arm.mean and arm.mean.value for arm in fitted.known] == pytest.approx([0.5, 0.5])
+
+
 def test_a_time_and_a_status_in_each_row(tmp_path):
     rows = follow_ups().drop_duplicates("id").drop(columns="tstart")
     path = saved(rows.rename(columns={"tstop": "time"}), "csv", tmp_path / "rows.csv")

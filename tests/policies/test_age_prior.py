@@ -8,6 +8,7 @@ import pytest
 
 import accrual as ac
 from accrual.engine.recording import record
+from accrual.live.ledger import Ledger
 from accrual.policies.age_prior import learning, model
 from accrual.policies.age_prior.policy import AgePrior, _larger, weigh
 from accrual.policies.base import Moment
@@ -334,3 +335,16 @@ def test_caps_that_are_too_large_cost_little():
     policies = {"default": AgePrior(), "facts": AgePrior(surprise=0.0), "AgeIMED": ac.AgeIMED()}
     final = ac.simulate(families.plain(100, laws), policies, 10_000, 10, seed=5).final_regret.mean(axis=1)
     assert final[0] < min(2.0 * final[2], final[1] / 3.0)
+
+
+def test_arms_that_paid_nothing_do_not_starve_a_clear_winner():
+    """Half of 60 arms pay nothing, and one far more than the others; caps are 20 times too large."""
+    dice = np.random.default_rng(4)
+    ledger = Ledger(AgePrior(), [100.0] * 60, 10)
+    chosen = []
+    for now in range(1, 1501):
+        (decision,) = ledger.decide(now=now)
+        most = 5.0 if decision.arm == 7 else float(decision.arm % 2)
+        ledger.observe(decision.id, most * dice.random(), age=0)
+        chosen.append(decision.arm)
+    assert chosen.count(7) > 300  # once, where what is guessed of arms without pay counts as noise

@@ -128,7 +128,7 @@ NAME = "the name of a bandit must be up to 100 letters, digits, dots and dashes,
         (
             "/v1/bandits",
             BODY | {"window": "ten days"},
-            "window must be a number of rounds, such as 80, or a time, such as '60d' (or s, m, h, w, y), "
+            "window must be a number of rounds, such as 80, or a time, such as '60d' (or s, min, h, w, y), "
             "not 'ten days'",
         ),
         (
@@ -187,7 +187,7 @@ def test_ages_and_times_are_written_as_in_python(service):
                                           for i, piece in enumerate(pieces)]).json()  # fmt: skip
     assert [piece.get("age") for piece in found] == [0.0, 0.0, pytest.approx(0, abs=1e-5), None, None]
     assert [piece["status"] for piece in found] == ["stored"] * 3 + ["invalid"] * 2
-    assert "a piece's time must have its zone" in found[-1]["detail"]
+    assert "a piece's time must be a time with its zone" in found[-1]["detail"]
     rounds = fresh(service, "rounds")
     service.post(f"{rounds}/decisions")
     wrong = service.post(f"{rounds}/pieces", {"decision": 0, "value": 1, "age": "1h"})

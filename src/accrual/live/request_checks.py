@@ -188,7 +188,7 @@ def seconds_since_1970(time: str | datetime) -> float:
     1795005000.0
     >>> seconds_since_1970("2026-11-18 12:30")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    accrual.core.errors.InputError: a piece's time must have its zone, such as 2026-11-18T12:30:00Z, not ...
+    accrual.core.errors.InputError: a piece's time must be a time with its zone, such as 2026-11-18T...
     """
     try:
         moment = datetime.fromisoformat(time) if isinstance(time, str) else time
@@ -197,7 +197,7 @@ def seconds_since_1970(time: str | datetime) -> float:
         zoned = False
     if not zoned:
         raise InputError(
-            f"a piece's time must have its zone, such as 2026-11-18T12:30:00Z, not {str(time)!r}"
+            f"a piece's time must be a time with its zone, such as 2026-11-18T12:30:00Z, not {str(time)!r}"
         )
     return moment.timestamp()
 

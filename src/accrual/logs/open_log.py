@@ -6,6 +6,7 @@ import math
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from numbers import Real
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -307,7 +308,7 @@ def _describe(log: Log, facts: OddityFacts, given_end: float | None) -> None:
 
 def _cap_totals(log: Log, cap: float) -> None:
     """Cut from every decision what it paid beyond a cap, the last pieces first."""
-    if not (isinstance(cap, int | float) and 0.0 < cap < math.inf):
+    if isinstance(cap, bool) or not (isinstance(cap, Real) and 0.0 < float(cap) < math.inf):
         raise InputError(f"cap_totals must be a number above 0, not {cap!r}")
     log.query(
         "CREATE TABLE cut AS SELECT place, decision, value, "
@@ -315,7 +316,7 @@ def _cap_totals(log: Log, cap: float) -> None:
         "(SELECT rowid AS place, decision, value, sum(value) OVER "
         "(PARTITION BY decision ORDER BY age, value ROWS UNBOUNDED PRECEDING) AS total FROM paid) "
         "WHERE total > $1 OR total - value > $1",
-        [cap],
+        [float(cap)],
     )
     over, less = log.query("SELECT count(DISTINCT decision), coalesce(sum(value - kept), 0) FROM cut")[0]
     paid = log.query("SELECT sum(value) FROM paid")[0][0]
@@ -323,9 +324,8 @@ def _cap_totals(log: Log, cap: float) -> None:
     log.query("DROP TABLE cut")
     log.cap_totals, log.blocks = float(cap), []
     log.capped = (
-        f"totals are capped at {cap:g}, as asked: {over:,} decisions paid more, and "
-        f"{100.0 * less / paid:.1f} % of all that was paid is left out; means, spread and window "
-        "below are those of capped totals"
+        f"totals are capped at {cap:g}, as asked: {over:,} decisions had more at some age, and {less:.6g} of "
+        f"the {paid:.6g} paid in all is left out; means, spread and window below are those of capped totals"
     )
 
 
@@ -336,15 +336,21 @@ def _include_ends(log: Log, always: bool) -> None:
     """
     if not log.has_window:
         return
+    # A window of 0 may say only that the arm was chosen. In survival data it says that all was seen at 0.
+    some = "own_window >= 0" if always else "own_window > 0"
     at_end, after, payers, ended = log.query(
         "SELECT count(*) FILTER (age = own_window), count(*) FILTER (age > own_window), "
         "count(DISTINCT decision), count(DISTINCT decision) FILTER (age = own_window) "
-        "FROM paid JOIN decided ON paid.decision = decided.rowid WHERE own_window > 0"
+        f"FROM paid JOIN decided ON paid.decision = decided.rowid WHERE {some}"
     )[0]
     if at_end <= after and not always:
         return
-    longer = f"own_window + {log.resolution}" if log.resolution else f"own_window * {1.0 + _PAST}"
-    log.query(f"UPDATE decided SET own_window = {longer} WHERE own_window > 0")
+    longer = (
+        f"own_window + {log.resolution}"
+        if log.resolution
+        else f"greatest(own_window * {1.0 + _PAST}, 1e-300)"
+    )
+    log.query(f"UPDATE decided SET own_window = {longer} WHERE {some}")
     if at_end:
         log.notes.append(f"{at_end:,} pieces come exactly when their decision's own window ends; they count")
     if ended > _ENDED * payers:

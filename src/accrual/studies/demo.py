@@ -31,6 +31,7 @@ from accrual.live.ledger import Ledger
 from accrual.live.watch import Guardrail
 from accrual.policies.base import Policy
 from accrual.policies.catalog import DEFAULT
+from accrual.policies.floor import Limits
 from accrual.problems.laws import LeavingLaw
 from accrual.problems.problem import Problem
 from accrual.service.bandit_pool import BanditPool
@@ -45,6 +46,7 @@ _WEEKS = 8
 _USERS = 40.0  # a day
 _TICK = 0.25  # seconds between two batches of traffic
 _TWICE, _BELATED = 0.005, 0.01  # chances that a piece is sent twice, and that a lecture is watched too late
+_FLOOR = 0.1  # of the bandit with the courses
 _COMPLAINTS, _COMPLAIN, _COMPLAIN_MORE = "complaints", 0.02, 0.25  # a stream, and chances to complain
 _ANNOYING = "Bread at home"  # the course of which more users complain
 _NEWSLETTER, _READERS, _NEWS_DAYS = "newsletter", 60.0, 3  # a bandit's name, readers a day, and its window
@@ -117,7 +119,7 @@ class Demo:
         self._due: list[tuple[float, int, str, PieceIn]] = []  # when, in which order, for which bandit, what
         self._again: list[tuple[str, PieceIn]] = []
         self._planned = 0
-        self.regret = Regret(DEFAULT)
+        self.regret = Regret(DEFAULT, _FLOOR)
 
     def clock(self) -> float:
         """Return the time on the platform, in seconds since 1970. It passes with the traffic."""
@@ -148,7 +150,7 @@ class Demo:
         number = next(number for number in numbers if not {f"courses{number}", _NEWSLETTER + number} & taken)
         caps = dict(zip(PROBLEM.arms, PROBLEM.caps, strict=True))
         streams = {_COMPLAINTS: Guardrail(cap=1.0, margin=0.05)}
-        courses = {"clock": self.clock, "unit": "lectures", "floor": 0.1, "streams": streams}
+        courses = {"clock": self.clock, "unit": "lectures", "floor": _FLOOR, "streams": streams}
         news = {"clock": self.clock, "unit": "clicks", "floor": 0.2, "features": {"new": bool}}
         self.bandit, self._newsletter = f"courses{number}", _NEWSLETTER + number
         await bandits.create(self.bandit, caps, f"{_WEEKS}w", courses)
@@ -239,11 +241,13 @@ class Regret:
     Parameters
     ----------
     policy : Policy
+    floor : float
+        The share of decisions whose arm is drawn at random.
     """
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, floor: float = 0.0) -> None:
         # With a window of one round, every decision has paid everything before the next is made.
-        self._oracle = Ledger(policy, PROBLEM.caps, window=1)
+        self._oracle = Ledger(policy, PROBLEM.caps, window=1, limits=Limits(floor))
         self._oracle.answer_at_once()
         self._lost = [0.0, 0.0, 0.0]  # by the bandit, by the oracle, and by choosing arms evenly
         self._made = 0

@@ -137,8 +137,11 @@ def weigh(params: Params, stats: Stats, arm: int) -> None:
     stats.cost[a] = stats.cost_alone[a] = 0.0
     if target <= mean:  # `index` needs no more, and the leader comes here in every round
         return
-    # A leader that varies less than this arm is known better than its decisions say.
-    noisier = min(max(0.5 * (_log_noise(mean, variance, params.cap[a]) - sh[LEAD_NOISE]), 0.0), sh[ROOM])
+    # A leader that varies less than this arm is known better than its decisions say. (How much an arm varies
+    # that has paid nothing is a guess. Such guesses of many arms would leave none to the leader.)
+    noisier = 0.0
+    if stats.second[a] > 0.0:
+        noisier = min(max(0.5 * (_log_noise(mean, variance, params.cap[a]) - sh[LEAD_NOISE]), 0.0), sh[ROOM])
     stats.log_count[a] -= noisier
     stats.log_alone[a] = math.log(alone) - noisier
     # Where arms pay differently at known ages, they will also at ages that no decision has reached. More

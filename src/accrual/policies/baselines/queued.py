@@ -99,6 +99,7 @@ class QPMD(SimulatedPolicy):
 
     def __post_init__(self) -> None:
         base = as_policy(self.base)
+        object.__setattr__(self, "base", base)
         if base.feedback != "totals" or base.contextual or base.functions.refresh is not no_refresh:
             raise InputError(f"the base of QPMD must learn from totals, as UCB1() does, not {base.label}")
 

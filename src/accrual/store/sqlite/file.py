@@ -234,7 +234,8 @@ class SQLiteFile:
                 make_tables(self.address)
             self._lock = FileLock(
                 place,
-                f"{self.address} is open for writing already; only one store at a time may write to it",
+                f"{self.address} is open for writing already, by a running service for example; only one "
+                "store at a time may write to it",
             )
         with self.opening():
             if self._lock is not None:

@@ -85,7 +85,7 @@ async function update() {
   if (bandit !== current) return; // another bandit was chosen meanwhile
   show($("opening"), false);
   const worth = last?.bandit === bandit ? last.worth : null;
-  last = { bandit, state, recent, truth: truth?.bandit === bandit.name ? truth : null, worth };
+  last = { bandit, state, recent, simulated: truth, truth: truth?.bandit === bandit.name ? truth : null, worth };
   draw();
   live();
   updateWorth(bandit, state);
@@ -162,10 +162,10 @@ function draw() {
   const worse = guardrails.alert(state);
   say($("guardrail-alert"), worse);
   show($("guardrail-alert"), Boolean(worse));
-  show($("simulated"), Boolean(truth));
-  if (truth) {
-    const speed = truth.days_per_second === 1 ? "One second is a day" : `One second is ${truth.days_per_second} days`;
-    say($("simulated"), `Simulated traffic: a course platform, where the reward is ${truth.unit} watched. ${speed} there.`);
+  show($("simulated"), Boolean(last.simulated));
+  if (last.simulated) {
+    const days = last.simulated.days_per_second;
+    say($("simulated"), `Simulated traffic of a course platform. One second is ${days === 1 ? "a day" : `${days} days`} there.`);
   }
   const above = arms.aboveCap(state);
   say($("above-cap"), above);
@@ -186,7 +186,7 @@ function draw() {
 
 function figures(state, bandit) {
   const total = (name) => state.arms.reduce((all, arm) => all + (arm[name] || 0), 0);
-  const known = state.arms.some((arm) => arm.expected !== null);
+  const known = state.arms.some((arm) => arm.estimate !== null);
   const sign = isSign(bandit.unit) ? bandit.unit : ""; // a sign stands before the figure, a word below it
   const word = bandit.unit && !sign ? `${bandit.unit}, ` : "";
   const made = bandit.imported ? `${short(bandit.imported)} of them from an old log` : "made so far";

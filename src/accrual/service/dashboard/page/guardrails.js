@@ -12,9 +12,12 @@ export function retiredBy(state) {
   return found;
 }
 
-/** Say which guardrails have found an arm worse; empty if none has. */
+/** The arms that a guardrail has found worse, and that somebody should hear of: not those retired by hand since. */
+export const worseArms = (rail) => rail.arms.filter((arm) => arm.worse && (!arm.retired || rail.action === "retire"));
+
+/** Say which guardrails have found such arms; empty if none has. */
 export function alert(state) {
-  const rails = state.guardrails.filter((rail) => rail.arms.some((arm) => arm.worse));
+  const rails = state.guardrails.filter((rail) => worseArms(rail).length);
   return rails.map((rail) => `Guardrail ${rail.name}: ${rail.sentence}`).join(" ");
 }
 

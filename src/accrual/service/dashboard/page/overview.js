@@ -3,8 +3,9 @@
 import * as api from "./api.js";
 import { ranked } from "./arms.js";
 import { $, h, say, show } from "./dom.js";
+import { worseArms } from "./guardrails.js";
 import { byContext } from "./verdict.js";
-import { ago, amount, count, list, moment, plural, reward, short, sum } from "./words.js";
+import { ago, amount, byAge, count, list, moment, plural, reward, short, sum } from "./words.js";
 
 const TOGETHER = 6; // bandits that are read at a time
 
@@ -33,7 +34,7 @@ export function statuses(bandit, state) {
   const found = [];
   const add = (urgency, kind, text) => found.push({ urgency, kind, text });
   for (const rail of state.guardrails) {
-    const worse = rail.arms.filter((arm) => arm.worse).map((arm) => arm.name);
+    const worse = worseArms(rail).map((arm) => arm.name);
     if (worse.length) add(4, "bad", `Guardrail ${rail.name}: ${list(worse)} worse`);
   }
   const above = state.arms.filter((arm) => arm.above_cap > 0).length;
@@ -73,7 +74,7 @@ function row(bandit, state, last, found) {
   const playing = state.arms.filter((arm) => !arm.retired);
   const [highest] = ranked(playing);
   const lead = playing.find((arm) => arm.name === state.verdict.leader) ?? highest;
-  const leads = lead && lead.estimate !== null ? `${lead.name}: ${reward(amount(lead.estimate), bandit.unit)} per decision` : "–";
+  const leads = lead && lead.estimate !== null ? `${lead.name}: ${reward(amount(lead.estimate), bandit.unit)} per decision${byAge(bandit, lead)}` : "–";
   const arrived = state.arms.reduce((all, arm) => all + arm.observed, 0);
   return h(
     "tr", {},

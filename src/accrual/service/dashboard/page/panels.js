@@ -135,7 +135,7 @@ export class Regrets {
     say(
       $("regret-note"),
       `${sentence(truth.unit)} missed so far against always choosing ${best}, which is truly best. ` +
-        `The lower line is the same policy if every reward came at once. The gap between the lines is what waiting costs. ` +
+        `The lower line is the same policy with the same floor if every reward came at once. The gap between the lines is what waiting costs. ` +
         `Choosing evenly would have missed ${short(truth.evenly)}.`,
     );
     if (truth.at.length < 2) {

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { $, h, s, say, show, ticks } from "./dom.js";
-import { amount, count, day, percent, plural } from "./words.js";
+import { amount, byAge, count, day, percent, plural } from "./words.js";
 
 const RANGES = 3; // ranges of decisions that a text names at most
 const OPEN = 50; // a range whose end is this many times its beginning is said without its end
@@ -17,6 +17,7 @@ export const byContext = (bandit) => Boolean(bandit.features) && /Lin(TS|UCB)$/.
 const STATES = {
   stop: "You may stop",
   wait: "Not yet",
+  done: "Done",
   unknown: "Cannot be told",
   depends: "Depends on the context",
   changed: "Something has changed",
@@ -56,12 +57,12 @@ export function answer(state, bandit, worth, inUnit) {
   const wait = (head, todo, why = []) => ({ kind: "wait", head, todo, why });
   if (!state.decisions) return wait(["No decision yet"], ["Ask for decisions. The first figures appear here with them."]);
   if (!playing.length) return { kind: "unknown", head: ["Every arm has retired"], todo: ["Add an arm: until then every request for a decision is refused."], why: [] };
-  if (playing.length === 1) return { kind: "unknown", head: [arm(playing[0].name), " is the only arm in play"], todo: ["Nothing: there is no other arm to compare it with."], why: [] };
+  if (playing.length === 1) return { kind: "done", head: [arm(playing[0].name), " is the only arm in play"], todo: ["Nothing: it gets every decision."], why: [] };
   if (byContext(bandit)) return ofContexts(bandit, worth);
   if (verdict.outcome === "cannot_tell") return cannotTell(state, bandit, playing);
   if (verdict.outcome === "winner") return won(state, playing);
   if (verdict.changed.length) return changedPlaces(verdict);
-  return undecided(state, inUnit, playing);
+  return undecided(state, bandit, inUnit, playing);
 }
 
 function ofContexts(bandit, worth) {
@@ -81,7 +82,7 @@ function ofContexts(bandit, worth) {
 }
 
 function cannotTell(state, bandit, playing) {
-  const why = [`${upper(state.verdict.reason)}. `, uncounted(state.verdict), ...highest(playing)];
+  const why = [`${upper(state.verdict.reason)}. `, uncounted(state.verdict), ...highest(bandit, playing)];
   const todo = bandit.floor
     ? ["Keep going, or make a new bandit if this does not change."]
     : ["Make a bandit with a floor, so that a share of the decisions is drawn at random and arms can be compared:"];
@@ -119,11 +120,11 @@ function changedPlaces(verdict) {
   };
 }
 
-function undecided(state, inUnit, playing) {
+function undecided(state, bandit, inUnit, playing) {
   const { verdict } = state;
   const anew = verdict.began > 0 ? `The comparison began anew at decision ${count(verdict.began)}, when an arm was added. What was found before is kept. ` : "";
   if (!verdict.scored) {
-    return { kind: "wait", head: ["No verdict yet"], todo: ["Keep going. Arms are compared as the windows of decisions end, and none has ended yet that counts."], why: [anew, uncounted(verdict), ...highest(playing)] };
+    return { kind: "wait", head: ["No verdict yet"], todo: ["Keep going. Arms are compared as the windows of decisions end, and none has ended yet that counts."], why: [anew, uncounted(verdict), ...highest(bandit, playing)] };
   }
   const head = verdict.leader ? [arm(verdict.leader), " leads, by what is known so far"] : ["No verdict yet"];
   const why = [anew, ...arms(verdict.contenders), ` may still be the best, by ${plural(verdict.scored, "decision")} whose window has ended.`];
@@ -147,11 +148,11 @@ function toGo({ verdict, at }, inUnit) {
 }
 
 /** The arm with the highest estimate, which is no reason to stop. */
-function highest(playing) {
+function highest(bandit, playing) {
   const [lead] = playing.filter((one) => one.estimate !== null).sort((a, b) => b.estimate - a.estimate);
   if (!lead) return [];
   const [low, high] = lead.interval.map(amount);
-  return [" So far ", arm(lead.name), ` has the highest estimate, ${amount(lead.estimate)} per decision (about 95 % for one look: ${low} to ${high}). That is not a reason to stop.`];
+  return [" So far ", arm(lead.name), ` has the highest estimate, ${amount(lead.estimate)} per decision${byAge(bandit, lead)} (about 95 % for one look: ${low} to ${high}). That is not a reason to stop.`];
 }
 
 const uncounted = (verdict) => (verdict.skipped ? `Not counted: ${plural(verdict.skipped, "ended decision")} without a recorded propensity (the chance with which its arm was chosen), or of a worker that did not know the newest arm yet.` : "");
@@ -164,8 +165,9 @@ function commands({ retire = [], floor = false }) {
   const lines = retire.slice(0, COMMANDS).map((one) =>
     `curl -X POST ${quoted(`${location.origin}/v1/bandits/${encodeURIComponent(name)}/arms/retire`)}${key} -H 'Content-Type: application/json' -d ${quoted(JSON.stringify({ name: one }))}`);
   if (floor) lines.push(`accrual bandits copy ${quoted(name)} ${quoted(`${name}-2`)} --floor 0.1`);
+  const alone = floor ? [h("p", { class: "hint" }, "With SQLite, stop the service first: only one process at a time may write to the file.")] : [];
   const more = retire.length > COMMANDS ? [h("p", { class: "hint" }, `and ${count(retire.length - COMMANDS)} more arms, in the same way`)] : [];
-  return lines.length ? [h("pre", { tabindex: "0" }, h("code", {}, lines.join("\n"))), ...more] : [];
+  return lines.length ? [h("pre", { tabindex: "0" }, h("code", {}, lines.join("\n"))), ...more, ...alone] : [];
 }
 
 /** Draw how much more the leader pays than its closest rival, as a band that narrows, with both axes. */

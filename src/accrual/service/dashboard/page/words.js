@@ -67,6 +67,10 @@ export function unitOf(bandit, least = 4) {
   return { name, size };
 }
 
+/** Write up to which age an arm's estimate counts, if no decision of it has reached the end of the window yet. */
+export const byAge = (bandit, arm) =>
+  arm.reached !== null && arm.reached < bandit.window * 0.999 ? ` by age ${inUnit(arm.reached, unitOf(bandit))}` : "";
+
 export function inUnit(length, unit) {
   const n = length / unit.size;
   if (n > 0 && n < 1 && unit.name !== "round") return span(length);
