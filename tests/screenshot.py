@@ -34,7 +34,7 @@ def main() -> None:
         end = panel["y"] + panel["height"] + 16
         picture = seen.page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": 1280, "height": end})
     OUT.parent.mkdir(exist_ok=True)
-    Image.open(io.BytesIO(picture)).convert("RGB").quantize(128).save(OUT, optimize=True)
+    Image.open(io.BytesIO(picture)).convert("RGB").save(OUT, optimize=True)
     print(f"{OUT}: {OUT.stat().st_size:,} bytes", file=sys.stderr)
 
 

@@ -29,10 +29,10 @@ def test_the_start_script_makes_keys_with_which_the_readme_works(tmp_path):
         "ACCRUAL_STORE": f"sqlite:///{tmp_path}/s.db",
     }
     start = [str(DEPLOY / "entrypoint.sh"), "keys", "list"]
-    for _ in range(2):  # the second start makes no others
-        done = subprocess.run(
-            start, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
-        )
+    other = tmp_path / "another pod of the same store"
+    other.mkdir()
+    for folder in (tmp_path, tmp_path, other):  # only the first start makes keys
+        done = subprocess.run(start, cwd=folder, env=environment, capture_output=True, text=True, check=True)
     assert re.findall(r"(\S+)$", done.stdout.strip(), re.M)[-2:] == ["first", "metrics"]
     assert done.stdout.count("good") == 2
     assert stat.S_IMODE((tmp_path / "first-key").stat().st_mode) == 0o600
