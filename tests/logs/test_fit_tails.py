@@ -299,3 +299,10 @@ def test_totals_of_which_refunds_leave_nothing_can_be_capped():
         assert "40 decisions had more at some age, and 0 of the 0 paid in all is left out" in log.capped
     with pytest.raises(ac.InputError, match="cap_totals must be a number above 0, not True"):
         ac.open_log(decisions, pieces, allow_negative=True, cap_totals=True)
+
+
+def test_one_cluster_of_all_decisions_is_refused_by_its_name():
+    decisions = pd.DataFrame({"id": range(40), "arm": ["a", "b"] * 20, "at": range(40), "shop": "one"})
+    pieces = pd.DataFrame({"decision": range(40), "value": 1.0, "age": 1})
+    with pytest.raises(ac.InputError, match="fewer than two arms have decisions in two clusters of 'shop'"):
+        ac.fit(decisions, pieces, window=5, end=100, cluster="shop")

@@ -101,6 +101,8 @@ def test_half_life_in_words():
     for wrong in (0.0, -3.0, float("nan")):
         with pytest.raises(ac.InputError, match="half_life must be a positive number"):
             ac.AgePrior(half_life=wrong)
+    with pytest.raises(ac.InputError, match="half_life must be at least 1 decision"):
+        ac.AgePrior(half_life=0.001)
 
 
 @pytest.mark.slow

@@ -162,6 +162,11 @@ def fit_log(
         if clusters is None or clusters[a] >= 2
     }  # fmt: skip
     if len(known) < 2:
+        if clusters is not None and (closed_by_arm >= 2).sum() >= 2:
+            raise InputError(
+                f"fewer than two arms have decisions in two clusters of {log.cluster!r}; give a column "
+                "with more values, such as the user's id"
+            )
         raise InputError(
             "fewer than two arms have two decisions that were followed for the whole window of "
             f"{show_length(length, log.timestamps)}; give a shorter window or a longer log"

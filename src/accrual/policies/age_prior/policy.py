@@ -336,6 +336,8 @@ class AgePrior(CellPolicy):
         object.__setattr__(self, "about", _rows(self.about))
         if self.half_life is not None:
             object.__setattr__(self, "half_life", positive("half_life", self.half_life))
+            if self.half_life < 1.0:
+                raise InputError(f"half_life must be at least 1 decision, not {self.half_life:g}")
 
     @property
     def label(self) -> str:
