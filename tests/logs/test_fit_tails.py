@@ -78,7 +78,7 @@ def test_arms_without_large_totals_are_warned_of_if_others_have_them():
 
 @pytest.mark.parametrize("law", ["exponential", "uniform", "standard_normal"])
 def test_totals_that_behave_are_not_warned_of(law):
-    # Of 40 logs of 600 none, where one in a hundred would be by the table in docs/fit.md.
+    # Of 40 logs of 600 none, where one in a hundred would be by the table in docs/measured/large_totals.md.
     done, arm = np.ones(600, np.int64), np.zeros(600, np.int64)
     for seed in range(40):
         totals = np.abs(getattr(np.random.default_rng(seed), law)(size=600))

@@ -453,7 +453,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Personalising:
-    """What choosing by context would be worth; docs/contexts.md says how it is found.
+    """What choosing by context would be worth; docs/log_contexts.md says how it is found.
 
     Attributes
     ----------

@@ -66,7 +66,7 @@ def open_log(
         ``"logs/*.csv"``, a table of a database by URL, or a pandas, polars or Arrow frame. Without
         `pieces`, a joined table: a row for each piece with the decision's columns repeated, and one
         row with empty piece columns for a decision that has none. Or rows of start, stop and status, as in
-        survival data: docs/fit.md says how they are read.
+        survival data: docs/log_format.md says how they are read.
     pieces : path, URL or data frame, optional
     columns : mapping, optional
         Role to column name, or to a position such as ``"#3"``; other roles are guessed from the column

@@ -123,7 +123,7 @@ def compare_by_context(
     """Simulate policies that choose by context, on the contexts of a log.
 
     A linear model of the context says what an arm would have paid where the log chose another one. A log that
-    contradicts the model is refused. docs/contexts.md says more.
+    contradicts the model is refused. docs/log_contexts.md says more.
 
     Parameters
     ----------

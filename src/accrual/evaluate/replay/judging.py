@@ -3,7 +3,7 @@
 A fixed policy is judged by weights alone (`accrual.evaluate.replay.fixed_shares`). For policies that learn,
 both methods walk through the log in order of time, and at each decision ask the policy what it would
 choose. It knows what had arrived strictly before: a piece counts from its own time on, not from its
-decision's. docs/compare.md says what each method is unbiased for, and under which assumptions.
+decision's. docs/replay.md says what each method is unbiased for, and under which assumptions.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def replay(
     uniform : bool
         Whether every arm had the same chance; otherwise the log must have propensities.
     method : {"rejection", "weighting", "doubly robust"}
-        For policies that learn; docs/compare.md says what each is unbiased for.
+        For policies that learn; docs/replay.md says what each is unbiased for.
     window, groups : optional
         As for `accrual.fit_log`.
     seed : int

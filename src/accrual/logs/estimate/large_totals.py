@@ -2,7 +2,8 @@
 
 An interval is made from what a log has seen. Where a few rare totals make the mean, a log that has missed
 them has a mean and an error that are both too small, and no interval made of them holds. Two figures of the
-log tell such totals (their limits were chosen on simulated logs; docs/fit.md says how often they are right):
+log tell such totals (their limits were chosen on simulated logs; docs/measured/large_totals.md says how often
+they are right):
 
 - the share of the estimate's variance that the single largest decision makes. It vanishes in long logs where
   totals have a variance, and does not where they have none (the ratio of the maximum to the sum of squares);
