@@ -653,8 +653,8 @@ def test_regret_falls_below_theorem_1_as_printed():
         (math.inf, "horizon must be a number of at least 1, not inf"),
         ([10, -3, 20], "horizon must be a number of at least 1, not -3"),
         ([10, math.nan], "horizon must be a number of at least 1, not nan"),
-        ("soon", "horizon must be a number or an array of numbers, not 'soon'"),
-        ([[1, 2], [3]], "horizon must be a number or an array of numbers, not [[1, 2], [3]]"),
+        ("soon", "horizon must be a number of at least 1, not 'soon'"),
+        ([[1, 2], [3]], "horizon must be a number of at least 1, not [[1, 2], [3]]"),
     ],
 )
 def test_bad_horizons(bound, horizon, message):

@@ -451,7 +451,7 @@ BAD = {
     "spread": "Missing argument 'SPREAD...'.",
     "spread zpf(2)": (f"unknown spread 'zpf'; did you mean 'zipf'? (one of: {', '.join(FAMILIES)})"),
     "spread zipf(2,3)": "cannot read the spread 'zipf(2,3)'; write for example 'zipf(2)'",
-    "spread zipf(-1)": "a Zipf spread's s must be a number of at least 0, not -1.0",
+    "spread zipf(-1)": "a Zipf spread's s must be 0 or more, not -1.0",
     "spread hypergeom(10)": (
         "a hypergeometric spread over 50 groups needs a population of at least 98, not 10"
     ),

@@ -225,7 +225,7 @@ def test_what_a_prior_over_arms_needs(tmp_path):
     assert bandit._config.policy == told
     with pytest.raises(InputError, match="window must be above 0 and at most"):
         fitted.prior(window=5 * HOUR)
-    with pytest.raises(InputError, match="cap must be a number above 0"):
+    with pytest.raises(InputError, match="cap must be a positive number"):
         fitted.prior(cap=0)
     half = fitted.prior(cap=2.0, window=2 * HOUR)
     assert half is not None

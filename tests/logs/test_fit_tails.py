@@ -123,7 +123,7 @@ def test_refunds_after_the_cap_count_from_what_was_paid():
 
 @pytest.mark.parametrize("cap", [0, -1, math.inf, "x"])
 def test_a_cap_of_totals_must_be_a_number_above_0(cap):
-    with pytest.raises(InputError, match="cap_totals must be a number above 0"):
+    with pytest.raises(InputError, match="cap_totals must be a positive number"):
         fitted_to(np.ones(40), cap_totals=cap)
 
 
@@ -297,7 +297,7 @@ def test_totals_of_which_refunds_leave_nothing_can_be_capped():
     )
     with ac.open_log(decisions, pieces, allow_negative=True, cap_totals=np.float64(3)) as log:
         assert "40 decisions had more at some age, and 0 of the 0 paid in all is left out" in log.capped
-    with pytest.raises(ac.InputError, match="cap_totals must be a number above 0, not True"):
+    with pytest.raises(ac.InputError, match="cap_totals must be a positive number, not True"):
         ac.open_log(decisions, pieces, allow_negative=True, cap_totals=True)
 
 

@@ -110,7 +110,7 @@ def test_arrays_of_laws_that_share_them_are_packed_once():
     ("make", "says"),
     [
         (lambda: ac.LumpLaw(1.5), "between 0 and 1, not 1.5"),
-        (lambda: ac.LumpLaw(float("nan")), "between 0 and 1, not nan"),
+        (lambda: ac.LumpLaw(float("nan")), "must be a number, not nan"),
         (lambda: ac.LumpLaw("often"), "p must be a number, not 'often'"),  # type: ignore[arg-type]
         (lambda: ac.LeavingLaw(1.1).means(4), "stay must be between 0 and 1"),
         (lambda: ac.LeavingLaw(0.9, [0.1, 0.2]).means(4), r"p must be one number or 4 \(one per group\)"),

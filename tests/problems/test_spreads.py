@@ -319,8 +319,8 @@ ALL_NAMES = ", ".join(["uniform", *NAMES, *(example for _, example in FAMILIES.v
         (lambda: BetaBinomial(0, 1), "a beta-binomial's a must be a positive number, not 0"),
         (lambda: BetaBinomial(1, math.nan), "a beta-binomial's b must be a positive number, not nan"),
         (lambda: BetaBinomial("2", 8), "a beta-binomial's a must be a positive number, not '2'"),  # type: ignore[arg-type]
-        (lambda: Zipf(-1), "a Zipf spread's s must be a number of at least 0, not -1"),
-        (lambda: Zipf(None), "a Zipf spread's s must be a number of at least 0, not None"),  # type: ignore[arg-type]
+        (lambda: Zipf(-1), "a Zipf spread's s must be 0 or more, not -1"),
+        (lambda: Zipf(None), "a Zipf spread's s must be 0 or more, not None"),  # type: ignore[arg-type]
         (lambda: Boltzmann(0), "a Boltzmann spread's decay must be a positive number, not 0"),
         (lambda: Boltzmann(math.inf), "a Boltzmann spread's decay must be a positive number, not inf"),
         (

@@ -160,7 +160,7 @@ BAD = {
         "p.toml: unknown key of problem 'caps'; did you mean 'arms'? (one of: features, arms, window, "
         "active, strength, speed, seed, spread, link, pay)"
     ),
-    "problem = {features = 3, arms = 2, speed = -1}": "p.toml: speed must be a number from 0 on, not -1",
+    "problem = {features = 3, arms = 2, speed = -1}": "p.toml: speed must be 0 or more, not -1",
     "problem = {features = 3, arms = 2, link = 'logit'}": (
         "p.toml: unknown link 'logit'; did you mean 'logistic'? (one of: linear, logistic)"
     ),

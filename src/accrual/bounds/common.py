@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accrual.core.arrays import Floats
+from accrual.core.arrays import Floats, as_numbers
 from accrual.core.errors import InputError, divides, whole
 from accrual.problems.problem import Problem
 
@@ -30,13 +30,11 @@ def phi(problem: Problem, alpha: int) -> int:
 
 
 def horizons(horizon: npt.ArrayLike) -> Floats:
-    try:
-        rounds = np.asarray(horizon, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"horizon must be a number or an array of numbers, not {horizon!r}") from None
+    rounds = as_numbers(horizon)
     wrong = ~(np.isfinite(rounds) & (rounds >= 1))
     if wrong.any():
-        raise InputError(f"horizon must be a number of at least 1, not {rounds[wrong].flat[0]:g}")
+        shown = repr(horizon) if rounds.ndim == 0 else f"{rounds[wrong][0]:g}"
+        raise InputError(f"horizon must be a number of at least 1, not {shown}")
     return rounds
 
 

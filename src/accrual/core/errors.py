@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import math
 from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
@@ -63,17 +64,51 @@ def need(module: str, extra: str) -> ModuleType:
         ) from error
 
 
+def as_number(value: Any) -> float:
+    """Return a number as a float, and NaN for all else: text, and True and False, which are no numbers.
+
+    Examples
+    --------
+    >>> as_number(3), as_number(True), as_number("3"), as_number(None)
+    (3.0, nan, nan, nan)
+    """
+    if type(value) is float:  # the common case, fast
+        return value
+    try:
+        if isinstance(value, bool | str | bytes) or getattr(value, "dtype", None) == "bool":
+            return math.nan
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def positive(name: str, value: Any) -> float:
+    """Return `value` as a float above 0, or raise an `InputError` that names it."""
+    if not 0.0 < as_number(value) < math.inf:
+        raise InputError(f"{name} must be a positive number, not {value!r}")
+    return float(value)
+
+
+def not_negative(name: str, value: Any) -> float:
+    """Return `value` as a float of 0 or more, or raise an `InputError` that names it."""
+    if not 0.0 <= as_number(value) < math.inf:
+        raise InputError(f"{name} must be 0 or more, not {value!r}")
+    return float(value)
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return `value` if it is True or False, or raise an `InputError` that names it."""
+    if not isinstance(value, bool):
+        raise InputError(f"{name} must be True or False, not {value!r}")
+    return value
+
+
 def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
     """Return `value` as an int within [least, most], or raise an `InputError` that names it."""
     limit = f"from {least} to {most}" if most is not None else f"of at least {least}"
-    try:
-        number = int(value)
-        exact = number == value and not isinstance(value, bool)
-    except (TypeError, ValueError, OverflowError):
-        exact = False
-    if not exact or number < least or (most is not None and number > most):
+    if not as_number(value).is_integer() or not least <= int(value) <= (math.inf if most is None else most):
         raise InputError(f"{name} must be a whole number {limit}, not {value!r}")
-    return number
+    return int(value)
 
 
 def divides(name: str, value: int, window: int) -> int:

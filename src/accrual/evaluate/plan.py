@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from accrual.core.arrays import Floats, Ints
-from accrual.core.errors import InputError, need, whole
+from accrual.core.errors import InputError, as_number, need, positive, whole
 from accrual.core.files import replacing
 from accrual.core.jit import kernel
 from accrual.core.random import floor_coin, pair
@@ -158,13 +158,12 @@ def plan(
     With a floor of 0.2, a best arm that pays 0.5 more than each of the other 1 is named within ...
     """
     arms = whole("arms", arms, 2)
-    if not difference > 0.0:
-        raise InputError(f"the difference must be above 0, not {difference!r}")
+    difference, cap = positive("the difference", difference), positive("cap", cap)
     if isinstance(source, Fitted):
         best, others, cap = _fitted(source, difference)
         window, per_day = float(source.rounds()), _pace(source, per_day)
     else:
-        if not 0.0 <= source < source + difference <= cap:
+        if not 0.0 <= as_number(source) < source + difference <= cap:
             raise InputError(f"{source!r} and {difference!r} more must be between 0 and the cap, {cap:g}")
         best, others = (_totals(mean, cap, sd) for mean in (source + difference, source))
     even_shares(arms, floor)
@@ -183,7 +182,7 @@ def _totals(mean: float, cap: float, sd: float | None) -> Floats:
     share = mean / cap
     if sd is None:
         return np.where(ranks < share, cap, 0.0)
-    variance = (sd / cap) ** 2
+    variance = (as_number(sd) / cap) ** 2
     if not 0.0 < variance < share * (1.0 - share):
         most = cap * math.sqrt(share * (1.0 - share))
         raise InputError(f"the standard deviation must be above 0 and below {most:g}, not {sd!r}")
@@ -278,7 +277,7 @@ def even_shares(arms: int, floor: float) -> Shares:
     >>> even_shares(4, 0.2).least
     array([0.05, 0.05, 0.05, 0.05])
     """
-    if not 0.0 < floor <= 1.0:
+    if not 0.0 < as_number(floor) <= 1.0:
         raise InputError(f"a floor must be above 0 and at most 1, not {floor!r}")
     return shares_of(np.full(arms, floor / arms), np.ones(arms))
 

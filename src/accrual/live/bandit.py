@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 import warnings
@@ -13,7 +14,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, NamedTuple, Unpack, overload
 
-from accrual.core.errors import InputError, unknown, whole
+from accrual.core.errors import InputError, as_number, unknown, whole
 from accrual.core.features import Features
 from accrual.live.archive import refuse_archived
 from accrual.live.clock import clock_of
@@ -46,7 +47,6 @@ from accrual.live.request_checks import (
     Time,
     check_key,
     decision_number,
-    is_finite,
 )
 from accrual.live.state import BanditState, LedgerView, StateReader, ledger_view
 from accrual.policies.base import Policy
@@ -116,7 +116,7 @@ def found_or_created(store: Store, name: str, given: Config, options: Given) -> 
 def _first_time(clock: Callable[[], float]) -> float:
     """Read a clock, which may be the user's own, and check the time that it returns."""
     now = clock()
-    if not is_finite(now):
+    if not math.isfinite(as_number(now)):
         raise InputError(f"clock must return the time in seconds, as time.time does, not {now!r}")
     return float(now)
 

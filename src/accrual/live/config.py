@@ -15,7 +15,7 @@ import numpy as np
 
 from accrual.core.arrays import Floats, Ints
 from accrual.core.durations import exact_duration, parse_duration
-from accrual.core.errors import InputError, divides, only, whole
+from accrual.core.errors import InputError, as_number, divides, flag, only, whole
 from accrual.core.features import Features
 from accrual.core.random import RUN_MOST, SEED_MOST
 from accrual.live.archive import refuse_archived
@@ -268,9 +268,6 @@ def given_config(
             divides("groups", groups, int(length))
     if policy is not None:
         policy = as_policy(policy)
-    allow_negative = options.get("allow_negative", False)
-    if not isinstance(allow_negative, bool):
-        raise InputError(f"allow_negative must be True or False, not {allow_negative!r}")
     features = options.get("features")
     config = Config(
         arms=tuple(AddArm(arm, cap_of(cap), length) for arm, cap in _caps(arms).items()),
@@ -279,7 +276,7 @@ def given_config(
         groups=groups or (int(length) if rounds else STEPS),
         policy=policy or (DEFAULT if features is None else DEFAULT_WITH_FEATURES),
         seed=whole("seed", options.get("seed", secrets.randbelow(RUN_MOST)), 0, SEED_MOST),
-        allow_negative=allow_negative,
+        allow_negative=flag("allow_negative", options.get("allow_negative", False)),
         unit=unit_of(options.get("unit", "")),
         features=None if features is None else Features(features),
     )
@@ -295,8 +292,8 @@ def _check_times(options: Given) -> None:
         raise InputError(
             f"clock must be a function that returns the time in seconds, not {options['clock']!r}"
         )
-    skew: Any = options.get("skew", 0.0)
-    if isinstance(skew, bool) or not isinstance(skew, int | float) or not 0 <= skew < math.inf:
+    skew = options.get("skew", 0.0)
+    if not 0 <= as_number(skew) < math.inf:
         raise InputError(f"skew must be a number of seconds, not {skew!r}")
 
 
@@ -577,10 +574,6 @@ def unit_of(unit: Any) -> str:
 
 def cap_of(cap: Any) -> float:
     """Return a cap as a float; raise an error if it is not a number, or is too small or too large."""
-    try:
-        number = float(cap)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not CAP_LEAST <= number <= CAP_MOST:  # beyond, the square of a small part of a cap is 0 or infinite
+    if not CAP_LEAST <= as_number(cap) <= CAP_MOST:  # beyond, squares of parts of it are 0 or infinite
         raise InputError(f"a cap must be a number from {CAP_LEAST:g} to {CAP_MOST:g}, not {cap!r}")
-    return number
+    return float(cap)

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from typing import Any
 
-from accrual.core.errors import InputError, unknown
+from accrual.core.errors import InputError, positive, unknown
 from accrual.live.config import read_config, with_limits
-from accrual.policies.base import positive
 from accrual.store.backends import TableReader, open_reader, open_store
 from accrual.store.base import (
     AddArm,

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.arrays import Floats
-from accrual.core.errors import InputError, whole
+from accrual.core.errors import InputError, as_number, positive, whole
 from accrual.core.features import Features
 from accrual.core.groups import group_ends
 from accrual.core.jit import BoundKernel, Recipe, python_function
@@ -46,7 +46,7 @@ from accrual.live.kernels import (
     with_room,
 )
 from accrual.live.watch import NEVER, Comparison, Watcher, watchers_of
-from accrual.policies.base import Policy, is_numbered, lost_index, no_amended, positive
+from accrual.policies.base import Policy, is_numbered, lost_index, no_amended
 from accrual.policies.contexts import params_of
 from accrual.policies.floor import Limits
 from accrual.store.events import PACKED, Events, Kind, unpack
@@ -381,9 +381,9 @@ class Ledger:
         If the age is past the decision's window, or the decision has been closed, the piece is only counted
         as late.
         """
-        if not math.isfinite(value):
+        if not math.isfinite(as_number(value)):
             raise InputError(f"a piece's value must be a finite number, not {value!r}")
-        if not age >= 0:
+        if not as_number(age) >= 0:
             raise InputError(f"a piece's age must be 0 or more, not {age!r}")
         number = existing_decision(self.decisions, id)
         kernel = self.kernel

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from accrual.core.durations import parse_duration
-from accrual.core.errors import InputError, unknown, whole
+from accrual.core.errors import InputError, as_number, unknown, whole
 from accrual.live.commit import BanditRequest, Decide
 from accrual.live.config import NAME_MOST, Config, cap_of, name_of
 from accrual.live.contexts import checked_about, checked_contexts, stored_contexts
@@ -125,7 +125,7 @@ class RequestChecks:
             if isinstance(at, str | datetime):
                 self._check_counts_time("time", at)
                 at = seconds_since_1970(at)
-            if not is_finite(at):
+            if not math.isfinite(as_number(at)):
                 raise InputError(f"a piece's time must be a finite number, not {at!r}")
             if not 0 <= at <= TIME_MOST:
                 raise InputError(f"a piece's time must be from 0 to {TIME_MOST:g}, not {at!r}")
@@ -166,7 +166,7 @@ class RequestChecks:
 
 def check_value(value: Any, largest: float, allow_negative: bool) -> None:
     """Refuse a piece's value that is not a number, is too large, or is negative where that is not allowed."""
-    if not is_finite(value):
+    if not math.isfinite(as_number(value)):
         raise InputError(f"a piece's value must be a finite number, not {value!r}")
     if abs(float(value)) > largest:
         raise InputError(
@@ -204,7 +204,7 @@ def seconds_since_1970(time: str | datetime) -> float:
 
 def check_age(age: Any) -> None:
     """Refuse a piece's age that is not a number, is negative or is beyond all times."""
-    if not is_finite(age) or age < 0:
+    if not 0 <= as_number(age) < math.inf:
         raise InputError(f"a piece's age must be 0 or more, not {age!r}")
     if age > TIME_MOST:
         raise InputError(f"a piece's age must be at most {TIME_MOST:g}, not {age!r}")
@@ -250,11 +250,3 @@ def _refuse_decisions_after_arms(requests: Sequence[BanditRequest]) -> None:
                 "a decision cannot follow an arm that is added or retired in the same submit: it would be "
                 "made as if that arm had not changed; submit the decision first, or in a call of its own"
             )
-
-
-def is_finite(value: Any) -> bool:
-    """Return whether this is a number, and neither infinite nor NaN."""
-    try:
-        return math.isfinite(value)
-    except (TypeError, OverflowError):
-        return False

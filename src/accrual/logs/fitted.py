@@ -17,7 +17,7 @@ import numpy as np
 from accrual.core.arrays import Floats, Ints
 from accrual.core.context_value import Winner
 from accrual.core.durations import show_length, suiting
-from accrual.core.errors import InputError, need, only, whole
+from accrual.core.errors import InputError, as_number, need, only, positive, whole
 from accrual.core.files import replacing
 from accrual.core.groups import group_of
 from accrual.core.interval import Interval
@@ -175,12 +175,12 @@ class Fitted:
             None where fewer than two arms are left, or none has paid anything.
         """
         window = self.window if window is None else window
-        if not 0.0 < window <= self.window:
+        if not 0.0 < as_number(window) <= self.window:
             raise InputError(
                 f"window must be above 0 and at most the fit's own, {self.window:g}, not {window!r}"
             )
-        if cap is not None and not 0.0 < cap < math.inf:
-            raise InputError(f"cap must be a number above 0, not {cap!r}")
+        if cap is not None:
+            positive("cap", cap)
         shares_of_cap = []
         for arm in self.known:
             own = arm.cap.given if arm.cap is not None and arm.cap.given is not None else cap

@@ -6,7 +6,6 @@ import math
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from numbers import Real
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -15,7 +14,7 @@ from scipy import special
 
 from accrual.core.arrays import Ints
 from accrual.core.durations import UNITS
-from accrual.core.errors import InputError
+from accrual.core.errors import InputError, positive
 from accrual.logs.estimate import survey
 from accrual.logs.log import Log
 from accrual.logs.read import (
@@ -308,8 +307,7 @@ def _describe(log: Log, facts: OddityFacts, given_end: float | None) -> None:
 
 def _cap_totals(log: Log, cap: float) -> None:
     """Cut from every decision what it paid beyond a cap, the last pieces first."""
-    if isinstance(cap, bool) or not (isinstance(cap, Real) and 0.0 < float(cap) < math.inf):
-        raise InputError(f"cap_totals must be a number above 0, not {cap!r}")
+    positive("cap_totals", cap)
     log.query(
         "CREATE TABLE cut AS SELECT place, decision, value, "
         "least(total, $1) - least(total - value, $1) AS kept FROM "

@@ -36,7 +36,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
@@ -45,6 +44,7 @@ import numpy as np
 from accrual.core.arrays import Floats as Floats  # noqa: PLC0414  (policies may import it from here)
 from accrual.core.arrays import Ints as Ints  # noqa: PLC0414
 from accrual.core.errors import InputError, divides, unknown
+from accrual.core.errors import positive as positive  # noqa: PLC0414
 from accrual.core.jit import is_compiled, njit, python_function
 from accrual.policies.engine_hooks import EngineHooks
 from accrual.policies.engine_hooks import Function as Function  # noqa: PLC0414
@@ -244,14 +244,3 @@ def _argument_count(function: Function) -> int:
 def equal_edges(alpha: int, window: int) -> Ints:
     """Return the ages at which `alpha` groups of equal length end, if `alpha` divides the window."""
     return divides("alpha", alpha, window) * np.arange(1, alpha + 1, dtype=np.int64)
-
-
-def positive(name: str, value: Any) -> float:
-    """Return `value` as a float, or raise an `InputError` with its name if it is not a positive number."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not (math.isfinite(number) and number > 0):
-        raise InputError(f"{name} must be a positive number, not {value!r}")
-    return number

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.arrays import Floats
-from accrual.core.errors import InputError, unknown
+from accrual.core.errors import InputError, as_number, unknown
 from accrual.core.jit import njit, njit_noinline
 
 
@@ -129,7 +129,7 @@ def limits_of(floor: float, shares: Mapping[str, tuple[float, float]] | None, ar
     arms : sequence of str
         The first arms.
     """
-    if isinstance(floor, bool) or not isinstance(floor, int | float) or not 0.0 <= floor <= 1.0:
+    if not 0.0 <= as_number(floor) <= 1.0:
         raise InputError(f"a floor must be a share from 0 to 1, such as 0.05, not {floor!r}")
     if shares is not None and not isinstance(shares, Mapping):
         raise InputError(f"shares must be a mapping, such as {{'jazz': (0.1, 0.6)}}, not {shares!r}")
@@ -138,7 +138,7 @@ def limits_of(floor: float, shares: Mapping[str, tuple[float, float]] | None, ar
         if name not in bounds:
             raise unknown("arm", name, arms)
         try:
-            low, high = (float(end) for end in bound)
+            low, high = (as_number(end) for end in bound)
         except (TypeError, ValueError):
             low, high = 1.0, 0.0
         if not 0.0 <= low <= high <= 1.0 or high == 0.0:

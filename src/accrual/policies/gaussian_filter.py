@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from accrual.core.arrays import Floats, Ints
+from accrual.core.arrays import Floats, Ints, as_numbers
 from accrual.core.errors import InputError
 from accrual.core.jit import njit
 from accrual.core.random import normal
@@ -199,13 +199,10 @@ class GaussianFilter(Policy):
 
 
 def _numbers(name: str, given: Any) -> Floats:
-    try:
-        numbers = np.array(given, np.float64)
-    except (TypeError, ValueError):
-        numbers = np.array(np.nan)
-    if not np.isfinite(numbers).all():
+    array = as_numbers(given)
+    if not np.isfinite(array).all():
         raise InputError(f"{name} must be finite numbers, all rows of one length")
-    return numbers
+    return array
 
 
 def filter_from(old: Sequence[Floats]) -> GaussianFilter:

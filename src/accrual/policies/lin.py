@@ -10,7 +10,7 @@ import numpy as np
 
 from accrual.core.arrays import Floats, Ints
 from accrual.core.dense import dot, times
-from accrual.core.errors import InputError, whole
+from accrual.core.errors import flag, not_negative, positive, whole
 from accrual.core.jit import njit
 from accrual.policies.base import Feedback, Functions, Moment
 from accrual.policies.contexts import WIDTH_MOST, ContextualPolicy, normal_draw
@@ -88,10 +88,9 @@ class LinearPolicy(ContextualPolicy):
     feedback: ClassVar[Feedback] = "totals"
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.alpha) and self.alpha >= 0):
-            raise InputError(f"alpha must be 0 or more, not {self.alpha!r}")
-        if not (np.isfinite(self.ridge) and self.ridge > 0):
-            raise InputError(f"ridge must be a positive number, not {self.ridge!r}")
+        not_negative("alpha", self.alpha)
+        positive("ridge", self.ridge)
+        flag("immediate", self.immediate)
 
     @property
     def label(self) -> str:

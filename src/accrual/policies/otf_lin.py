@@ -21,11 +21,11 @@ import numpy as np
 
 from accrual.core.arrays import Floats, Ints
 from accrual.core.dense import dot, times
-from accrual.core.errors import InputError, whole
+from accrual.core.errors import InputError, as_number, not_negative, positive, whole
 from accrual.core.jit import njit
 from accrual.core.random import normal
 from accrual.policies.age_cells import bucket_edges, checked_buckets
-from accrual.policies.base import Feedback, Functions, Moment, positive
+from accrual.policies.base import Feedback, Functions, Moment
 from accrual.policies.contexts import WIDTH_MOST, ContextualPolicy
 from accrual.policies.lin import learn
 
@@ -132,10 +132,9 @@ class OnTheFlyPolicy(ContextualPolicy):
     feedback: ClassVar[Feedback] = "groups"
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.alpha) and self.alpha >= 0):
-            raise InputError(f"alpha must be 0 or more, not {self.alpha!r}")
+        not_negative("alpha", self.alpha)
         positive("ridge", self.ridge)
-        if not 0.0 < self.delta < 1.0:
+        if not 0.0 < as_number(self.delta) < 1.0:
             raise InputError(f"delta must be between 0 and 1, not {self.delta!r}")
         object.__setattr__(self, "buckets", checked_buckets(self.buckets))
 

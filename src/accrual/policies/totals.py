@@ -8,8 +8,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from accrual.core.arrays import Floats, Ints
+from accrual.core.errors import flag, positive
 from accrual.core.jit import njit, python_function
-from accrual.policies.base import Feedback, Moment, Policy, positive
+from accrual.policies.base import Feedback, Moment, Policy
 from accrual.policies.scalars import bernoulli_count, regularised
 
 
@@ -68,6 +69,7 @@ class TotalsPolicy(Policy):
 
     def __post_init__(self) -> None:
         positive("k0", self.k0)
+        flag("immediate", self.immediate)
 
     @property
     def label(self) -> str:

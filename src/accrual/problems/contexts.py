@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from accrual.core.arrays import Floats
+from accrual.core.arrays import Floats, as_numbers
 from accrual.core.basis import FeatureNumbers, Layout, layout_of, levels
 from accrual.core.errors import InputError, unknown, whole
 
@@ -151,10 +151,7 @@ CONTEXT_LAWS: dict[str, type[ContextLaw]] = {"linear": LinearLaw, "logistic": Lo
 
 
 def _row(name: str, given: Sequence[float]) -> tuple[float, ...]:
-    try:
-        row = tuple(map(float, given))
-    except (TypeError, ValueError):
-        row = (np.nan,)
-    if not np.isfinite(row).all():
+    row = as_numbers(given)
+    if row.ndim != 1 or not np.isfinite(row).all():
         raise InputError(f"{name} must be a list of finite numbers, not {given!r}")
-    return row
+    return tuple(row.tolist())

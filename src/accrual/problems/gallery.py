@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from accrual.core.errors import InputError, unknown, whole
+from accrual.core.errors import not_negative, unknown, whole
 from accrual.problems import families
 from accrual.problems.contexts import ARMS_MOST, CONTEXT_LAWS, WIDTH_MOST, Contexts, LinearLaw, Pay
 from accrual.problems.families import lumps, plain
@@ -124,9 +124,7 @@ def generate(  # noqa: PLR0913  (each choice of a generator has a default)
     if link not in CONTEXT_LAWS:
         raise unknown("link", link, CONTEXT_LAWS)
     features, arms = whole("features", features, 0, WIDTH_MOST - 1), whole("arms", arms, 1, ARMS_MOST)
-    for name, value in (("strength", strength), ("speed", speed)):
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-            raise InputError(f"{name} must be a number from 0 on, not {value!r}")
+    strength, speed = not_negative("strength", strength), not_negative("speed", speed)
     dice = np.random.default_rng(whole("seed", seed, 0))
     effects = strength * dice.normal(size=(arms, 1 + features))
     # A piece's age is u to the power of exp(-speed), times the window.

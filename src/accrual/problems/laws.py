@@ -8,6 +8,7 @@ CPU engine, the CUDA engine and the demo call the same function, for the laws be
 from __future__ import annotations
 
 import functools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from accrual.core.arrays import Floats, Ints
-from accrual.core.errors import InputError
+from accrual.core.arrays import Floats, Ints, as_numbers
+from accrual.core.errors import InputError, as_number
 from accrual.core.jit import njit
 from accrual.problems.spreads import SpreadLike, as_spread
 
@@ -490,17 +491,15 @@ LAWS: dict[str, type[Law]] = {
 
 
 def _number(name: str, value: float) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be a number, not {value!r}") from None
+    if math.isnan(as_number(value)):
+        raise InputError(f"{name} must be a number, not {value!r}")
+    return float(value)
 
 
 def _per_group(name: str, value: PerGroup, groups: int) -> Floats:
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be one number or {groups} (one per group), not {value!r}") from None
+    array = as_numbers(value)
+    if array.ndim == 0 and np.isnan(array):
+        raise InputError(f"{name} must be one number or {groups} (one per group), not {value!r}")
     if array.ndim == 0:
         array = np.full(groups, float(array))
     if array.shape != (groups,):

@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from accrual.core.arrays import Floats
+from accrual.core.arrays import Floats, as_numbers
 from accrual.core.errors import InputError, divides, unknown, whole
 from accrual.problems import contexts as with_contexts
 from accrual.problems.contexts import ContextLaw, Contexts
@@ -239,10 +239,7 @@ class Problem:
 
     def regret(self, pulls: npt.ArrayLike) -> float:
         """Return the regret of `pulls[i]` decisions of each arm i, in true means."""
-        try:
-            counts = np.asarray(pulls, dtype=np.float64)
-        except (TypeError, ValueError):
-            counts = np.zeros(0)
+        counts = as_numbers(pulls)
         if counts.shape != self.gaps.shape:
             raise InputError(f"pulls must be {len(self.caps)} numbers, one for each arm, not {pulls!r}")
         return float(counts @ self.gaps)
@@ -250,17 +247,12 @@ class Problem:
 
 def _numbers(caps: Any) -> tuple[float, ...]:
     """Check that caps are a list of numbers."""
-    wrong = InputError(f"caps must be a list of numbers, one for each arm, such as [1.0, 1.0], not {caps!r}")
-    if isinstance(caps, str | Mapping):
-        raise wrong
-    try:
-        given = tuple(caps)
-        numbers = tuple(map(float, given))
-    except (TypeError, ValueError):
-        raise wrong from None
-    if any(isinstance(cap, str) for cap in given):
-        raise wrong
-    return numbers
+    array = as_numbers(caps if isinstance(caps, np.ndarray) else list(caps) if np.iterable(caps) else caps)
+    if array.ndim != 1 or isinstance(caps, Mapping):
+        raise InputError(
+            f"caps must be a list of numbers, one for each arm, such as [1.0, 1.0], not {caps!r}"
+        )
+    return tuple(array.tolist())
 
 
 def _names(arms: Any) -> tuple[str, ...]:

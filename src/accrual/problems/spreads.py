@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 import os
 import re
 from abc import ABC, abstractmethod
@@ -14,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accrual.core.arrays import Floats
-from accrual.core.errors import InputError, need, unknown, whole
+from accrual.core.arrays import Floats, as_numbers
+from accrual.core.errors import InputError, need, not_negative, positive, unknown, whole
 from accrual.core.files import replacing
 
 __all__ = [
@@ -137,11 +135,6 @@ def short(number: float) -> str:
     return text if float(text) == number else repr(float(number))
 
 
-def finite(value: Any) -> bool:
-    """Return whether `value` is a number, and neither NaN nor infinite."""
-    return isinstance(value, numbers.Real) and math.isfinite(value)
-
-
 def from_ratios(logs: Pmf) -> Pmf:
     """Return the pmf in which group k + 1 has ``exp(logs[k])`` times the share of group k.
 
@@ -157,10 +150,9 @@ def from_ratios(logs: Pmf) -> Pmf:
 
 def checked(weights: npt.ArrayLike, what: str = "a spread") -> Pmf:
     """Return `weights` as a pmf, or raise an `InputError` that says what is wrong with them."""
-    try:
-        pmf = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{what} must be a list of numbers, not {weights!r}") from None
+    pmf = as_numbers(weights)
+    if pmf.ndim == 0 and np.isnan(pmf):
+        raise InputError(f"{what} must be a list of numbers, not {weights!r}")
     if pmf.ndim != 1 or pmf.size == 0:
         raise InputError(f"{what} must be a flat, non-empty list of numbers, one per group")
     if not np.isfinite(pmf).all():
@@ -265,8 +257,7 @@ class BetaBinomial(Spread):
 
     def __post_init__(self) -> None:
         for name, value in (("a", self.a), ("b", self.b)):
-            if not (finite(value) and value > 0):
-                raise InputError(f"a beta-binomial's {name} must be a positive number, not {value!r}")
+            positive(f"a beta-binomial's {name}", value)
 
     @property
     def label(self) -> str:
@@ -291,8 +282,7 @@ class Boltzmann(Spread):
     decay: float
 
     def __post_init__(self) -> None:
-        if not (finite(self.decay) and self.decay > 0):
-            raise InputError(f"a Boltzmann spread's decay must be a positive number, not {self.decay!r}")
+        positive("a Boltzmann spread's decay", self.decay)
 
     @property
     def label(self) -> str:
@@ -326,8 +316,7 @@ class Continuous(Spread):
     def __post_init__(self) -> None:
         if not callable(self.cdf):
             raise InputError(f"a continuous spread's cdf must be a function of the age, not {self.cdf!r}")
-        if not (finite(self.window) and self.window > 0):
-            raise InputError(f"a continuous spread's window must be a positive number, not {self.window!r}")
+        positive("a continuous spread's window", self.window)
 
     @property
     def label(self) -> str:
@@ -423,8 +412,7 @@ class Zipf(Spread):
     s: float
 
     def __post_init__(self) -> None:
-        if not (finite(self.s) and self.s >= 0):
-            raise InputError(f"a Zipf spread's s must be a number of at least 0, not {self.s!r}")
+        not_negative("a Zipf spread's s", self.s)
 
     @property
     def label(self) -> str:

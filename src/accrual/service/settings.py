@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from accrual.core.durations import parse_duration
-from accrual.core.errors import InputError, only, whole
+from accrual.core.errors import InputError, as_number, only, whole
 from accrual.store.address import parse
 from accrual.store.backends import backend_of
 
@@ -70,7 +70,7 @@ class Settings:
             value = getattr(self, row.name)
             if row.type == "int":
                 whole(row.name, value, int(least))
-            elif row.type == "float" and not (math.isfinite(value) and value >= least):
+            elif row.type == "float" and not least <= as_number(value) < math.inf:
                 raise InputError(f"{row.name} must be a number of at least {least:g}, not {value!r}")
         if self.port > 65_535:
             raise InputError(f"port must be at most 65535, not {self.port}")

@@ -5,15 +5,15 @@ docs/cli.md describes the format of the file.
 
 from __future__ import annotations
 
+import math
 import os
-import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from accrual.core.errors import InputError, only, unknown
+from accrual.core.errors import InputError, as_number, only, unknown
 from accrual.policies.age_lin import AgeLinTS
 from accrual.policies.base import Policy
 from accrual.policies.catalog import make
@@ -230,10 +230,9 @@ def _text(name: str, value: Any) -> str:
 
 def number(name: str, value: Any) -> int | float:
     """Check that a value is a finite number."""
-    # The comparison is false for nan, and works for whole numbers that no float can hold.
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
+    if not math.isfinite(as_number(value)):
         raise InputError(f"{name} must be a finite number, not {value!r}")
-    return value
+    return value  # type: ignore[no-any-return]  # TOML has whole numbers and floats
 
 
 def listed(check: Check) -> Check:

@@ -8,7 +8,6 @@ are drawn anew from what the log leaves possible (`accrual.evaluate.compare.poss
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -16,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from accrual.core.durations import show_length
-from accrual.core.errors import InputError, whole
+from accrual.core.errors import InputError, positive, whole
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
 from accrual.evaluate.compare.possible_problems import PossibleProblems
 from accrual.logs.fitted import Fitted
@@ -105,8 +104,8 @@ def window_most(arms: int) -> int:
 
 def set_up(fitted: Fitted, rate: float | None = None, seed: int = 0) -> ComparisonSetup:
     """Set up the problem that `fitted` describes, at its own pace or at `rate` decisions per unit of time."""
-    if rate is not None and not (math.isfinite(rate) and rate > 0):
-        raise InputError(f"rate must be a positive number of decisions per unit of time, not {rate!r}")
+    if rate is not None:
+        positive("rate", rate)
     whole("seed", seed, 0, SEED_MOST)
     pace = fitted.rate if rate is None else rate
     rounds = fitted.window * pace

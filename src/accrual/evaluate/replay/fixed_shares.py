@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from accrual.core.arrays import Floats
-from accrual.core.errors import InputError, unknown
+from accrual.core.errors import InputError, as_number, unknown
 from accrual.core.interval import Interval, confined, mean_interval
 from accrual.evaluate.intervals import correlation, difference, t_factor, within
 from accrual.evaluate.replay.log import ReplayLog
@@ -62,7 +62,7 @@ def fixed(given: str | Mapping[str, float], arms: tuple[str, ...]) -> Fixed | No
     for name, share in table.items():
         if name not in arms:
             raise unknown("arm", str(name), arms)
-        if not (isinstance(share, int | float) and 0.0 <= share <= 1.0):
+        if not 0.0 <= as_number(share) <= 1.0:
             raise InputError(f"the share of arm {name!r} must be a number from 0 to 1, not {share!r}")
         shares[arms.index(name)] = share
     if abs(float(shares.sum()) - 1.0) > 1e-6:

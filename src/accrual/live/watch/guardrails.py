@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, get_args
 import numpy as np
 
 from accrual.core.arrays import Floats, Ints
-from accrual.core.errors import InputError, only
+from accrual.core.errors import InputError, as_number, only
 from accrual.core.jit import kernel, njit, njit_noinline, python_function
 from accrual.live.watch.alarms import listed
 from accrual.live.watch.evidence import (
@@ -255,7 +255,7 @@ class Guardrail(Stream):
         """Check settings that a user gives for a stream of this name; return them with plain numbers."""
         only("action of a guardrail", (self.action,), get_args(GuardrailAction))
         margin = self.margin
-        if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0.0 <= margin < self.cap:
+        if not 0.0 <= as_number(margin) < self.cap:
             raise InputError(
                 f"the margin of guardrail {name!r} must be from 0 to below its cap, not {margin!r}"
             )

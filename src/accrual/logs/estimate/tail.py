@@ -9,8 +9,9 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from accrual.core.errors import InputError
-from accrual.problems.spreads import Cdf, Continuous, Pmf, checked, finite
+from accrual.core.arrays import as_numbers
+from accrual.core.errors import InputError, as_number
+from accrual.problems.spreads import Cdf, Continuous, Pmf, checked
 
 _DRAWS = 2000
 _ENOUGH, _ENOUGH_PAID = 0.01, 40.0  # of the reward, and in payments: to extrapolate from
@@ -117,7 +118,7 @@ def estimate_tail(
     pmf = checked(shares)
     ends = _edges(edges, pmf.size)
     for name, value in (("last", last), ("level", level)):
-        if not (finite(value) and 0 < value <= 1):
+        if not 0 < as_number(value) <= 1:
             raise InputError(f"{name} must be above 0 and at most 1, not {value!r}")
     side = (1.0 - level) / 2.0
     end = pmf.size
@@ -199,7 +200,7 @@ def window_for(law: Cdf | Continuous, share: float = 0.99) -> float:
     cdf = law.cdf if isinstance(law, Continuous) else law
     if not callable(cdf):
         raise InputError(f"a window is found from a cdf or a continuous spread, not {law!r}")
-    if not (finite(share) and 0 < share < 1):
+    if not 0 < as_number(share) < 1:
         raise InputError(f"share must be above 0 and below 1, not {share!r}")
 
     def caught(age: float) -> bool:
@@ -219,10 +220,10 @@ def window_for(law: Cdf | Continuous, share: float = 0.99) -> float:
 
 def _edges(edges: npt.ArrayLike, buckets: int) -> Pmf:
     """Check the edges and give the ages between which buckets lie, from 0 on."""
-    try:
-        ends = np.concatenate([[0.0], np.asarray(edges, dtype=np.float64)])
-    except (TypeError, ValueError):
-        raise InputError(f"edges must be a list of ages, not {edges!r}") from None
+    given = as_numbers(edges)
+    if given.ndim != 1:
+        raise InputError(f"edges must be a list of ages, not {edges!r}")
+    ends = np.concatenate([[0.0], given])
     if ends.size != buckets + 1:
         raise InputError(f"{buckets} shares need {buckets} edges, the age at which each bucket ends")
     if not (np.isfinite(ends).all() and (np.diff(ends) > 0).all()):
@@ -233,10 +234,7 @@ def _edges(edges: npt.ArrayLike, buckets: int) -> Pmf:
 
 
 def _counts(counts: npt.ArrayLike, buckets: int) -> Pmf:
-    try:
-        count = np.asarray(counts, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"counts must be a list of numbers, not {counts!r}") from None
+    count = as_numbers(counts)
     if count.shape != (buckets,) or not (np.isfinite(count).all() and (count >= 0).all()):
         raise InputError(f"counts must be {buckets} numbers of 0 or more, one for each share")
     return count

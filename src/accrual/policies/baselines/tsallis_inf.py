@@ -21,7 +21,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from accrual.core.arrays import Floats, Ints
-from accrual.core.errors import InputError
+from accrual.core.errors import not_negative
 from accrual.core.jit import njit
 from accrual.core.random import pair
 from accrual.policies.base import Functions, Moment
@@ -151,8 +151,7 @@ class DelayedTsallisINF(SimulatedPolicy):
     functions: ClassVar[Functions] = Functions(index=index, survey=survey, decided=decided, finished=finished)
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.shift) and self.shift >= 0.0):
-            raise InputError(f"shift must be 0 or more, not {self.shift!r}")
+        not_negative("shift", self.shift)
 
     @property
     def label(self) -> str:
