@@ -62,6 +62,15 @@ def test_arms_come_and_go_and_regret_is_against_those_in_play():
     assert regret[7:] == pytest.approx([2 * (means[2] - means[0])] * 5)
 
 
+def test_an_arm_that_comes_later_gets_its_share_of_a_batch_until_it_is_known():
+    laws = [ac.BernoulliLaw(p) for p in (0.5, 0.5, 0.0)]
+    service = Batches(ac.Problem([5.0] * 3, 5, 5, laws), 9, 30, comes=[0, 0, 8], goes=[9] * 3)
+    gap = service.problem.gaps[2]
+    for policy in (ac.IMED(), ac.DelayedUCB1(), ac.TPUCBEW(5), ac.AgeTS(), ac.AgeIMED()):
+        regret = play_batches(service, {"": policy}, 1)[0, 0, 8]
+        assert regret / gap == pytest.approx(10, abs=1), policy.label  # of 30, as with a live bandit
+
+
 def test_a_policy_learns_and_new_arms_are_tried():
     laws = [ac.BernoulliLaw(p) for p in (0.1, 0.2, 0.9)]
     service = Batches(ac.Problem([5.0] * 3, 5, 5, laws), 60, 10, comes=[0, 0, 20], goes=[60] * 3)

@@ -2,7 +2,8 @@
 
 It calls every policy in the same way; a policy that ignores contexts may play too, and shows what contexts
 are worth. Policies are called as the live bandit calls them: an arm in play that has never been tried comes
-first, and the cap of an arm that is not in play is 0.
+first, and the cap of an arm that is not in play is 0. With K arms in play, an arm that came later gets one of
+any K decisions in a row while the policy asks for its turn, and not all of a batch.
 
 Playing plain problems here would take longer: `accrual.engine.fast_loop` plays them.
 """
@@ -34,10 +35,12 @@ from accrual.policies.base import (
     no_refresh,
 )
 from accrual.policies.contexts import params_of, with_contexts
+from accrual.policies.scalars import TURN
 
 Flags = npt.NDArray[np.bool_]
 
 _SPAN = 512
+_AFTER_ALL = 1e301  # more than any turn: what is taken off the index of an arm whose turn it is not
 
 
 def check_feedback(policy: Policy, how: str) -> None:
@@ -78,7 +81,7 @@ class GeneralChain:
         """Choose among these arms from now on; `playing` is as long as there are arms by now."""
         policy, caps = self._policy, self._world.caps[: len(playing)].copy()
         if self.stats is None:
-            self.params = self._params(caps)
+            self.params, self._founding = self._params(caps), len(playing)
             self.stats = policy.stats(self.params)
             numbered = is_numbered(self.stats)
             self._loop = loop(policy.functions, policy.feedback, policy.contextual, numbered, self._world.pay)
@@ -101,7 +104,7 @@ class GeneralChain:
             array[:past] = array[self._last : self._last + past].copy()
         self._loop(
             (self.params, self._choosing), self.stats, self._playing, self._world.caps, self._world.arrays,
-            self._times, self._memory, feed, (start, length, self._world.batch, *self._key),
+            self._times, self._memory, feed, (start, length, self._world.batch, self._founding, *self._key),
         )  # fmt: skip
         self._loop = machine_code(self._loop)
         check_indices(self._policy.label, self.stats.pulls)
@@ -126,8 +129,8 @@ def loop(
         times: LearnerGroups, memory: PendingDecisions, feed: GeneralFeed, span: tuple[int, ...],
     ) -> None:  # fmt: skip
         params, choosing = both_params
-        start, length, batch, seed, run = span
-        count, past = len(playing), len(memory.arms) - len(feed.u)
+        start, length, batch, founding, seed, run = span
+        count, past, in_play = len(playing), len(memory.arms) - len(feed.u), playing.sum()
         made = (start - 1) * batch
         for step in range(length):
             for i in range(step * batch, (step + 1) * batch):
@@ -147,6 +150,8 @@ def loop(
                     for k in range(count):
                         if playing[k]:
                             value = index(choosing, stats, k, moment, x)
+                            if value >= TURN and k >= founding and (made + k) % in_play != 0:
+                                value -= _AFTER_ALL
                             if value > best or choice == count:
                                 best = value
                                 choice = k
