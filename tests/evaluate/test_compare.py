@@ -336,6 +336,20 @@ def test_a_log_is_read_as_by_fit(tmp_path):
         ac.replay(log, "always a", uniform=True, columns=NAMED)
 
 
+def test_a_log_is_fitted_as_by_the_command_line():
+    rows = pd.DataFrame({"id": range(200), "arm": ["a", "b"] * 100, "at": range(200)})
+    pieces = pd.DataFrame({"decision": range(200), "value": [1.0, 2.0] * 100, "age": 3})
+    found = ac.compare((rows, pieces), ["UCB1"], runs=2, horizon=200, window=20, groups=4, cap=5.0)
+    fitted = found.setup.fitted
+    assert (fitted.window, fitted.groups, {arm.cap and arm.cap.given for arm in fitted.arms}) == (
+        20.0,
+        4,
+        {5.0},
+    )
+    with pytest.raises(ac.InputError, match="the log is fitted already: give window to"):
+        ac.compare(fitted, window=10)
+
+
 # The command.
 
 

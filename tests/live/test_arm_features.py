@@ -148,7 +148,7 @@ def test_the_same_arm_again_is_no_error_and_another_is():
     ("about", "said"),
     [
         ({"subject": "arts"}, "unknown level of the feature 'subject' 'arts'; did you mean 'art'"),
-        ({"hours": 11}, "'hours' of arms must be from 0 to 10, not 11"),
+        ({"hours": 11}, "'hours' must be from 0 to 10, not 11"),
         ({"hours": "two"}, "'hours' must be a number"),
         ({"hour": 1}, "unknown feature 'hour'"),
         (["art"], "must be features with their values"),

@@ -466,8 +466,8 @@ def test_a_mixed_batch(store):
 @pytest.mark.parametrize(
     ("ask", "wrong"),
     [
-        (AddArm("news", 1e60, 12.0), "a cap must be a number from 1e-50 to 1e\\+50, not 1e\\+60"),
-        (AddArm("news", "much", 12.0), "a cap must be a number from .* not 'much'"),  # type: ignore[arg-type]
+        (AddArm("news", 1e60, 12.0), "the cap of arm .* must be a number from 1e-50 to 1e\\+50, not 1e\\+60"),
+        (AddArm("news", "much", 12.0), "the cap of arm .* must be a number from .* not 'much'"),  # type: ignore[arg-type]
         (AddArm("news", 1.0, "long"), "a window must be a positive number, not 'long'"),  # type: ignore[arg-type]
         (AddArm("news", 1.0, 13.0), "a window must be at most"),
         (RetireArm("jazz"), "an arm is retired by its number, from 0 on, not 'jazz'"),  # type: ignore[arg-type]
@@ -994,13 +994,16 @@ def test_wrong_input_is_refused_in_one_clear_line_and_stores_nothing(store):
         (lambda: bandit.decide(key=7), "text of 1 to 200 characters, not 7"),  # type: ignore[call-overload]
         (lambda: bandit.close_decision(1), "no decision has the id 1"),
         (lambda: bandit.add_arm(""), "text of 1 to 200 characters"),
-        (lambda: bandit.add_arm("x", cap=0), "a cap must be a number from 1e-50 to 1e+50, not 0"),
+        (lambda: bandit.add_arm("x", cap=0), "must be a number from 1e-50 to 1e+50, not 0"),
         (lambda: bandit.add_arm("x", window="3s"), "the bandit counts rounds, unlike '3s'"),
         (lambda: bandit.explain(1), "no decision has the id 1"),
         (lambda: ac.Bandit([], window=3), "arms must be names"),
         (lambda: ac.Bandit("jazz", window=3), "arms must be names"),
         (lambda: ac.Bandit(["a", "a"], window=3), "arms must have different names; 'a' is there twice"),
-        (lambda: ac.Bandit({"a": -1.0}, window=3), "a cap must be a number from 1e-50 to 1e+50, not -1.0"),
+        (
+            lambda: ac.Bandit({"a": -1.0}, window=3),
+            "must be a number from 1e-50 to 1e+50, not -1.0",
+        ),
         (lambda: ac.Bandit(["a"], window=0), "window must be a whole number"),
         (
             lambda: ac.Bandit(["a"], window="60 days"),

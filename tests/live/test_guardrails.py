@@ -176,7 +176,10 @@ def test_the_last_arm_stays():
         ({"streams": REFUNDS}, "needs a floor"),
         ({"streams": {"x": 0.02}, "floor": 0.1}, "names with their settings"),
         ({"streams": {"x": ac.Guardrail(margin=1.0)}, "floor": 0.1}, "from 0 to below its cap"),
-        ({"streams": {"x": ac.Guardrail(cap=-1.0)}, "floor": 0.1}, "a cap must be a number from"),
+        (
+            {"streams": {"x": ac.Guardrail(cap=-1.0)}, "floor": 0.1},
+            "the cap of stream .* must be a number from",
+        ),
         ({"streams": {"reward": ac.Guardrail()}, "floor": 0.1}, "every bandit has a stream 'reward'"),
         ({"streams": {"x": ac.Guardrail(action=STOP)}, "floor": 0.1}, "action of a guardrail"),
         ({"streams": ["refunds"], "floor": 0.1}, "names with their settings"),

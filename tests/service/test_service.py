@@ -14,6 +14,8 @@ import pytest
 from tests.serving import BODY, Process, Service, problem, serving, wait_until
 
 import accrual as ac
+from accrual.live.ledger import Ledger
+from accrual.policies.base import lost_index
 from accrual.service.edge import POLICY
 from accrual.store.backends import open_store
 from accrual.store.base import ERASE_AT, StoreError
@@ -118,7 +120,7 @@ NAME = "the name of a bandit must be up to 100 letters, digits, dots and dashes,
             "arms must be names, such as ['jazz', 'rock'], or names with " + CAPS,
         ),
         ("/v1/bandits", BODY | {"arms": [{"name": "a"}]}, f"arms[0] must be text, not an object{ARMS}"),
-        ("/v1/bandits", BODY | {"arms": {"a": "2"}}, f"arms[...] must be a number, not text{ARMS}"),
+        ("/v1/bandits", BODY | {"arms": {"a": "2"}}, f'arms["a"] must be a number, not text{ARMS}'),
         (
             "/v1/bandits",
             BODY | {"window": 1.5},
@@ -134,12 +136,12 @@ NAME = "the name of a bandit must be up to 100 letters, digits, dots and dashes,
         (
             "/v1/bandits",
             BODY | {"features": {"a": "int"}},
-            "features[...] must be 'bool' or a list, not 'int'",
+            "features[\"a\"] must be 'bool' or a list, not 'int'",
         ),
         (
             "/v1/bandits",
             BODY | {"streams": {"refunds": {"kind": "guardrail", "action": "stop"}}},
-            "streams[...].action must be 'flag' or 'retire', not 'stop'",
+            "streams[\"refunds\"].action must be 'flag' or 'retire', not 'stop'",
         ),
         ("/v1/bandits/plays/arms/retire", [], "the body must be an object with name, not a list"),
         ("/v1/bandits/plays/decisions", {"n": "1"}, "n must be a whole number, not text"),
@@ -413,6 +415,46 @@ def test_refunds_where_they_are_allowed(service):
     at = fresh(service, "refunds", allow_negative=True)
     service.post(f"{at}/decisions")
     assert service.post(f"{at}/pieces", {"decision": 0, "value": -0.5, "age": 0}).json()["status"] == "stored"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"arms": {"jazz": 1, "rock": "x", "pop": 2}}, 'arms["rock"] must be a number, not text'),
+        ({"arms": {"jazz": 1, "rock": 0}}, "the cap of arm 'rock' must be a number from"),
+        ({"shares": {"jazz": [0, 1], "rock": [0, "x"]}}, 'shares["rock"][1] must be a number, not text'),
+        ({"streams": {"a": {}, "b": {"margn": 1}}}, "streams[\"b\"]: unknown field 'margn'; did you mean"),
+        ({"streams": {"a": {"cap": 0}}, "floor": 0.1}, "the cap of stream 'a' must be a number from"),
+        ({"about": {"jazz": {"a": 1}, "rock": {"a": 1, "b": [1]}}}, 'about["rock"]["b"] must be'),
+        ({"arm_features": {"a": "bool"}, "about": {"rock": {"a": 3}}}, "about arm 'rock': the feature 'a'"),
+        ({"prior": {"jazz": [], "rock": [[], [[1, None]]]}}, 'prior["rock"][1][0][1] must be a number'),
+    ],
+)
+def test_errors_under_a_mapping_name_the_key(service, wrong, says):
+    answer = service.post("/v1/bandits", BODY | {"name": "wrong"} | wrong)
+    assert problem(answer) == "invalid"
+    assert says in answer.json()["detail"]
+
+
+def test_a_bandit_shows_the_arms_that_it_has_now(service):
+    at = fresh(service, "changing")
+    service.post(f"{at}/arms", {"name": "folk"})
+    service.post(f"{at}/arms/retire", {"name": "jazz"})
+    shown = service.get(at).json()
+    assert (shown["arms"], shown["retired"]) == (["rock", "folk"], ["jazz"])
+    assert shown in service.get("/v1/bandits").json()["bandits"]
+
+
+def test_an_index_that_is_not_a_number_is_said_so(service, monkeypatch):
+    at = fresh(service, "lost")
+
+    def choose(ledger, *args):
+        raise lost_index("Mine", 1, 7)
+
+    monkeypatch.setattr(Ledger, "choose", choose)
+    answer = service.post(f"{at}/decisions")
+    assert problem(answer) == "not-served"
+    assert answer.json()["detail"].startswith("the index of Mine for arm 1 is not a number in round 7")
 
 
 def test_arms_come_and_go(service):

@@ -63,7 +63,7 @@ def test_without_features_of_arms_there_are_none(service):
 
 WRONG = [
     ({"genre": "folk"}, "unknown level of the feature 'genre' 'folk'"),
-    ({"minutes": 61}, "the feature 'minutes' of arms must be from 0 to 60, not 61"),
+    ({"minutes": 61}, "the feature 'minutes' must be from 0 to 60, not 61"),
     ({"minutes": True}, "the feature 'minutes' must be a number"),
     ({"genr": "jazz"}, "did you mean 'genre'?"),
     ({"genre": ["jazz"]}, "or text or null, not a list"),

@@ -55,7 +55,7 @@ export interface ArmState {
   readonly about: Readonly<Record<string, string | boolean | number | null>> | null;
 }
 
-/** A bandit as it was made. */
+/** How a bandit was made, and the arms that it has now. */
 export interface BanditInfo {
   readonly name: string;
   /** Whether its clock counts decisions rather than seconds. */
@@ -66,8 +66,10 @@ export interface BanditInfo {
   readonly policy: string;
   readonly seed: number;
   readonly allow_negative: boolean;
-  /** The arms that it was made with. */
+  /** The arms that are in play now. */
   readonly arms: readonly string[];
+  /** The arms that have retired. */
+  readonly retired: readonly string[];
   /** What one unit of reward is; empty for none. */
   readonly unit?: string;
   /** The share of decisions whose arm is drawn at random. */

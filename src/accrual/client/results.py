@@ -87,7 +87,7 @@ class ArmState:
 
 @dataclass(frozen=True)
 class BanditInfo:
-    """A bandit as it was made.
+    """How a bandit was made, and the arms that it has now.
 
     Attributes
     ----------
@@ -96,7 +96,9 @@ class BanditInfo:
     window
         In rounds or in seconds.
     arms
-        The arms that it was made with.
+        The arms that are in play now.
+    retired
+        The arms that have retired.
     unit
         What one unit of reward is; empty for none.
     floor
@@ -119,6 +121,7 @@ class BanditInfo:
     seed: int
     allow_negative: bool
     arms: list[str]
+    retired: list[str]
     unit: str = ""
     floor: float = 0.0
     features: dict[str, Literal["bool"] | list[str | float]] | None = None

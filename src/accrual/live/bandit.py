@@ -640,7 +640,7 @@ class Bandit:
         about: FeatureValues | None = None,
     ) -> AddArm:
         """Return an arm, given as to `add_arm`, for `submit`, which checks it; nothing is stored."""
-        own = about_bytes(self._config.arm_features, about)
+        own = about_bytes(self._config.arm_features, about, f"arm {name!r}")
         return AddArm(name, cap, self._config.own_window(window), own)
 
     def retire_arm(self, name: str) -> None:

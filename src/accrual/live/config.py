@@ -270,7 +270,9 @@ def given_config(
         policy = as_policy(policy)
     features = options.get("features")
     config = Config(
-        arms=tuple(AddArm(arm, cap_of(cap), length) for arm, cap in _caps(arms).items()),
+        arms=tuple(
+            AddArm(arm, cap_of(cap, f"the cap of arm {arm!r}"), length) for arm, cap in _caps(arms).items()
+        ),
         rounds=rounds,
         window=length,
         groups=groups or (int(length) if rounds else STEPS),
@@ -355,7 +357,7 @@ def _with_streams(config: Config, given: Mapping[str, Stream | Mapping[str, Any]
                 f"a {stream.kind} needs a floor, so that every arm can be judged: give floor=0.05, "
                 "for example"
             )
-        sound = dataclasses.replace(stream, cap=cap_of(stream.cap))
+        sound = dataclasses.replace(stream, cap=cap_of(stream.cap, f"the cap of stream {name!r}"))
         streams.append((name, sound.checked(name)))
     return config._replace(streams=tuple(streams))
 
@@ -572,8 +574,8 @@ def unit_of(unit: Any) -> str:
     raise InputError(f"unit must be printable text of up to {UNIT_MOST} characters, not {unit!r}")
 
 
-def cap_of(cap: Any) -> float:
+def cap_of(cap: Any, what: str = "a cap") -> float:
     """Return a cap as a float; raise an error if it is not a number, or is too small or too large."""
     if not CAP_LEAST <= as_number(cap) <= CAP_MOST:  # beyond, squares of parts of it are 0 or infinite
-        raise InputError(f"a cap must be a number from {CAP_LEAST:g} to {CAP_MOST:g}, not {cap!r}")
+        raise InputError(f"{what} must be a number from {CAP_LEAST:g} to {CAP_MOST:g}, not {cap!r}")
     return float(cap)

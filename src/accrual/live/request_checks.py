@@ -85,7 +85,10 @@ class RequestChecks:
             return Decide(n, request.key, checked_contexts(features, contexts, n))
         if isinstance(request, AddArm):
             about = checked_about(self._config.arm_features, request.about)
-            arm = request._replace(name=name_of("an arm", request.name), cap=cap_of(request.cap), about=about)
+            name = name_of("an arm", request.name)
+            arm = request._replace(
+                name=name, cap=cap_of(request.cap, f"the cap of arm {name!r}"), about=about
+            )
             with self._lock:
                 self._follower.ledger.check_arm(arm.cap, arm.window, about)
             return arm._replace(window=float(arm.window))

@@ -164,7 +164,7 @@ def opened(
         yield log
 
 
-def refuse_options(why: str, columns: Mapping[str, str] | None, options: ReadingOptions) -> None:
+def refuse_options(why: str, columns: Mapping[str, str] | None, options: Mapping[str, Any]) -> None:
     """Refuse what says how a log is read, where none is."""
     given = [*(["columns"] if columns else []), *(name for name, value in options.items() if value)]
     if given:

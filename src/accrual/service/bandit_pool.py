@@ -38,6 +38,7 @@ from accrual.store.base import (
     RetireArm,
     Store,
     StoreDamaged,
+    StoredArm,
     StoreError,
 )
 from accrual.store.events import DecisionRow, Events, Kind
@@ -313,6 +314,10 @@ class BanditPool:
         if row is None:
             raise Refusal("unknown-bandit", f"no bandit is called {name[:100]!r}")
         return row
+
+    async def arms(self, row: BanditRow) -> Sequence[StoredArm]:
+        """Return the arms that a bandit has now, those that have retired included."""
+        return await self.read(lambda: self._store.arms(row.number))
 
     async def archive(self, name: str, grace: str | None = None) -> BanditRow:
         """Archive a bandit; with `grace`, delete it: it is permanently erased after that time."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -44,6 +45,7 @@ from accrual.store.base import (
     CloseDecision,
     RetireArm,
     Status,
+    StoredArm,
     stream_names,
 )
 from accrual.store.events import Events, Kind
@@ -98,36 +100,40 @@ class BanditRoutes:
     async def _find(self, call: Call) -> ServedBandit:
         return await self._bandits.find(call.path["bandit"])
 
+    async def _info(self, row: BanditRow) -> BanditInfoOut:
+        return _bandit(row, await self._bandits.arms(row))
+
     async def create(self, call: Call) -> tuple[int, BanditInfoOut]:
         """Make a bandit. The same request sent again is no error. Another bandit of this name is."""
         settings = msgspec.to_builtins(call.body)
         name, arms, window = (settings.pop(one) for one in ("name", "arms", "window"))
         served, new = await self._bandits.create(name, arms, window, settings)
-        return 201 if new else 200, _bandit(served.row)
+        return 201 if new else 200, await self._info(served.row)
 
     async def list(self, call: Call) -> BanditsOut:
         """List all bandits, oldest first. Archived bandits and bandits that cannot be opened are apart."""
         failures = self._bandits.failures
         rows = [row for row in await self._bandits.rows() if row.name not in failures]
-        archived = [_bandit(row) for row in rows if ARCHIVED in row.config]
+        archived = [await self._info(row) for row in rows if ARCHIVED in row.config]
+        served = [await self._info(row) for row in rows if ARCHIVED not in row.config]
         failed = [NotServedOut(name, why) for name, why in sorted(failures.items())]
-        return BanditsOut([_bandit(row) for row in rows if ARCHIVED not in row.config], archived, failed)
+        return BanditsOut(served, archived, failed)
 
     async def get(self, call: Call) -> BanditInfoOut:
-        """Show a bandit as it was made, and whether it is archived."""
-        return _bandit(await self._bandits.row(call.path["bandit"]))
+        """Show how a bandit was made, the arms that it has now, and whether it is archived."""
+        return await self._info(await self._bandits.row(call.path["bandit"]))
 
     async def archive(self, call: Call) -> BanditInfoOut:
         """Stop serving a bandit. All its data are kept, and it can be restored."""
-        return _bandit(await self._bandits.archive(call.path["bandit"]))
+        return await self._info(await self._bandits.archive(call.path["bandit"]))
 
     async def restore(self, call: Call) -> BanditInfoOut:
         """Serve an archived or deleted bandit again, as it was."""
-        return _bandit(await self._bandits.restore(call.path["bandit"]))
+        return await self._info(await self._bandits.restore(call.path["bandit"]))
 
     async def delete(self, call: Call) -> BanditInfoOut:
         """Archive a bandit and permanently erase it after `grace`. Until then it can be restored."""
-        return _bandit(await self._bandits.archive(call.path["bandit"], call.query.grace))
+        return await self._info(await self._bandits.archive(call.path["bandit"], call.query.grace))
 
     async def state(self, call: Call) -> Raw:
         """Show what is known about every arm, and the verdict.
@@ -200,12 +206,15 @@ def _done(answer: Answer) -> DoneOut:
     return DoneOut(status="stored" if answer.status is Status.STORED else "again")
 
 
-def _bandit(row: BanditRow) -> BanditInfoOut:
-    names = [arm[0] for arm in row.config["arms"]]
+def _bandit(row: BanditRow, arms: Sequence[StoredArm]) -> BanditInfoOut:
     fields = {key: value for key, value in row.config.items() if key in BanditInfoOut.__struct_fields__}
     declared = [dict(stream) for stream in row.config.get("streams", ())]
     streams = {stream.pop("name"): convert(stream, StreamIn) for stream in declared}
-    return BanditInfoOut(**fields | {"name": row.name, "arms": names, "streams": streams})
+    playing = [arm.name for arm in arms if not arm.retired]
+    retired = [arm.name for arm in arms if arm.retired]
+    return BanditInfoOut(
+        **fields | {"name": row.name, "arms": playing, "retired": retired, "streams": streams}
+    )
 
 
 def _share_history(served: ServedBandit) -> HistoryOut:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl
@@ -41,9 +42,9 @@ def json_reader(kind: Any) -> Callable[[bytes], Any]:
     >>> json_reader(list[int])(b"[true, ")
     Traceback (most recent call last):
     accrual.service.refusals.Refusal: the body is not JSON: Input data was truncated
-    >>> json_reader(dict[str, int])(b'{"n": 1.5}')  # doctest: +ELLIPSIS
+    >>> json_reader(dict[str, int])(b'{"m": 1, "n": 1.5}')  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    accrual.service.refusals.Refusal: [...] must be a whole number, not a number with a fraction ...
+    accrual.service.refusals.Refusal: ["n"] must be a whole number, not a number with a fraction ...
     >>> class Arm(msgspec.Struct):
     ...     name: str
     ...     cap: float
@@ -69,7 +70,8 @@ def json_reader(kind: Any) -> Callable[[bytes], Any]:
             except msgspec.ValidationError as first:
                 return read_again(body, first)
         except msgspec.ValidationError as error:
-            raise Refusal("invalid", _in_words(error, kind)) from None
+            keys = _keys_at(body, kind, str(error)) if "[...]" in str(error) else []
+            raise Refusal("invalid", _in_words(error, kind, keys)) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Refusal("malformed", f"the body is not JSON: {error}") from None
 
@@ -83,6 +85,39 @@ def _whole_if_possible(text: str) -> float:
 
 _find_end = msgspec.json.Decoder(msgspec.Raw).decode
 _decode_whole = msgspec.json.Decoder(float_hook=_whole_if_possible).decode
+
+
+def _keys_at(body: bytes, kind: Any, error: str) -> list[str]:
+    """Find the keys for which msgspec writes ``[...]`` in an error, the outermost first.
+
+    Mappings are read in order, so the wrong key is the last of the fewest first keys that give this error.
+    """
+    root: Any = {"$": _decode_whole(body)}
+    holder: Any = root
+    place: Any = "$"
+    keys: list[str] = []
+    for step in _STEP.finditer(error.rpartition(" - at `")[2].removesuffix("`")):
+        inside = holder[place]
+        if step[0] != "[...]":
+            holder, place = inside, step[1] or int(step[0][1:-1])
+            continue
+        items = list(inside.items())
+
+        def wrong_by(last: int, holder: Any = holder, place: Any = place, items: Any = items) -> bool:
+            holder[place] = dict(items[: last + 1])
+            try:
+                msgspec.convert(root["$"], kind)
+            except msgspec.ValidationError as again:
+                return str(again) == error
+            return False
+
+        found = bisect_left(range(len(items)), True, key=wrong_by)  # a few trials, for any number of keys
+        if found == len(items):
+            break
+        holder[place] = dict(items[: found + 1])
+        holder, place = holder[place], items[found][0]
+        keys.append(place)
+    return keys
 
 
 def read_query(kind: type[msgspec.Struct], text: str) -> Any:
@@ -117,12 +152,18 @@ def read_query(kind: type[msgspec.Struct], text: str) -> Any:
         raise Refusal("invalid", _in_words(error, kind)) from None
 
 
-def _in_words(error: msgspec.ValidationError, kind: Any) -> str:
-    """Say what is wrong, and where, as in "arms[0].cap must be a number, not text"."""
+def _in_words(error: msgspec.ValidationError, kind: Any, keys: Sequence[str] = ()) -> str:
+    """Say what is wrong, and where, as in "arms[0].cap must be a number, not text".
+
+    `keys` are those of mappings on the way, for which the error itself has dots.
+    """
     match = _PLACE.fullmatch(str(error))
     assert match is not None  # the pattern fits any text
     text, path = match[1], match[2] or "$"
-    place = path.removeprefix("$").removeprefix(".")[:200]
+    place = path.removeprefix("$").removeprefix(".")
+    for key in keys:
+        place = place.replace("[...]", f"[{json.dumps(key[:100], ensure_ascii=False)}]", 1)
+    place = place[:200]
     if wrong := re.fullmatch(r"Expected `([^`]+)`, got `(\w+)`", text):
         right = f"{_kinds(wrong[1])}{_described(wrong[1], kind, path)}"
         which = " with a fraction or beyond 64 bits" if _FRACTION.match(text) else ""

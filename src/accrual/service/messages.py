@@ -247,7 +247,7 @@ class BanditIn(Struct, forbid_unknown_fields=True):
 
 
 class BanditInfoOut(Struct):
-    """A bandit as it was made."""
+    """How a bandit was made, and the arms that it has now."""
 
     name: str
     rounds: Annotated[bool, says("Whether its clock counts decisions rather than seconds.")]
@@ -256,7 +256,8 @@ class BanditInfoOut(Struct):
     policy: str
     seed: int
     allow_negative: bool
-    arms: Annotated[list[str], says("The arms that it was made with.")]
+    arms: Annotated[list[str], says("The arms that are in play now.")]
+    retired: Annotated[list[str], says("The arms that have retired.")]
     unit: Annotated[str, says("What one unit of reward is; empty for none.")] = ""
     floor: Annotated[float, says("The share of decisions whose arm is drawn at random.")] = 0.0
     features: FeaturesIn | None = None

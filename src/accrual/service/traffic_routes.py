@@ -11,6 +11,7 @@ from msgspec import UNSET
 
 from accrual.core.errors import InputError
 from accrual.live.commit import BanditRequest
+from accrual.live.ledger import NO_ARM
 from accrual.service.bandit_pool import ServedBandit
 from accrual.service.json_input import json_reader
 from accrual.service.messages import DecideIn, DecisionOut, DecisionsOut, PieceIn, PieceResultOut, PiecesIn
@@ -63,8 +64,8 @@ class TrafficRoutes:
         request = served.bandit.choice(None if one else given.n, given.key, given.context)
         try:
             (answer,) = await served.submit((request,))
-        except InputError as error:  # everything else was checked above
-            raise Refusal("no-arms", str(error)) from None
+        except InputError as error:  # the request was checked above, so the bandit is the cause
+            raise Refusal("no-arms" if str(error) == NO_ARM else "not-served", str(error)) from None
         if answer.status is Status.CONFLICT:
             raise Refusal(
                 "conflict", "the key has been used for another number of decisions, or other contexts"

@@ -62,6 +62,9 @@ def compare(
     seed: int = 0,
     rate: float | None = None,
     columns: Mapping[str, str] | None = None,
+    window: float | str | None = None,
+    groups: int | None = None,
+    cap: float | Mapping[str, float] | None = None,
     **options: Unpack[ReadingOptions],
 ) -> Comparison:
     """Simulate policies on decisions that pay what logged ones did, when they did.
@@ -83,6 +86,8 @@ def compare(
         Decisions per second, or per the log's own unit of time; the log's unless given.
     columns : mapping, optional
         Role to column name, as for `accrual.fit`.
+    window, groups, cap : optional
+        How a log is fitted: see `accrual.fit`.
     **options
         How a log is read: see `accrual.open_log`.
 
@@ -102,7 +107,8 @@ def compare(
     >>> list(found.table().index)
     ['AgePrior', 'DelayedUCB1']
     """
-    setup = set_up(_fitted(source, columns, options), rate, seed)
+    fitting = {"window": window, "groups": groups, "cap": cap}
+    setup = set_up(_fitted(source, columns, fitting, options), rate, seed)
     compared = comparison_policies(setup, policies)
     cells = comparison_cells(
         setup, compared, usual_horizon(setup) if horizon is None else horizon, runs, seed
@@ -113,15 +119,21 @@ def compare(
     return make_comparison(setup, result, compared)
 
 
-def _fitted(source: Any, columns: Mapping[str, str] | None, options: ReadingOptions) -> Fitted:
+def _fitted(
+    source: Any,
+    columns: Mapping[str, str] | None,
+    fitting: Mapping[str, Any],
+    options: ReadingOptions,
+) -> Fitted:
     if options.get("context"):
         raise InputError("accrual.compare_by_context compares policies by contexts: leave out context")
     kept = isinstance(source, str | os.PathLike) and str(source).endswith(".json")
     if isinstance(source, Fitted) or kept:
-        refuse_options("the log is fitted already", columns, options)
+        given = {name: value for name, value in fitting.items() if value is not None}
+        refuse_options("the log is fitted already", columns, {**options, **given})
         return source if isinstance(source, Fitted) else Fitted.load(source)
     with opened(source, columns, **options) as log:
-        return fit_log(log)
+        return fit_log(log, **fitting)
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,10 @@ class AboutArms(NamedTuple):
         return np.array([self.features.seen(row)[1:] for row in numbers_of(stored, len(self.features))])
 
 
-def about_bytes(features: Features | None, about: Mapping[str, Any] | None) -> bytes | None:
-    """Check what is known about an arm, and return it as a store keeps it.
+def about_bytes(
+    features: Features | None, about: Mapping[str, Any] | None, arm: str = "an arm"
+) -> bytes | None:
+    """Check what is known about an arm, and return it as a store keeps it. Errors name the arm by `arm`.
 
     A feature that is left out is not known. An unknown level, or a number out of range, is refused: someone
     has just described this arm and can put it right. (In the context of a decision both are only counted.)
@@ -45,18 +47,18 @@ def about_bytes(features: Features | None, about: Mapping[str, Any] | None) -> b
             raise InputError("no arm_features are declared, so an arm takes no about")
         return None
     if about is not None and not isinstance(about, Mapping):
-        raise InputError(f"what is known about an arm must be features with their values, not {about!r}")
+        raise InputError(f"what is known about {arm} must be features with their values, not {about!r}")
     try:
         numbers = features.stored(about)
+        for (name, kind), number in zip(features.kinds.items(), numbers, strict=True):
+            if isinstance(kind, list) and number < 0:
+                raise unknown(f"level of the feature {name!r}", str((about or {})[name])[:_SHOWN], kind)
+            if isinstance(kind, tuple) and not math.isnan(number) and not kind[0] <= number <= kind[1]:
+                raise InputError(
+                    f"the feature {name!r} must be from {kind[0]:g} to {kind[1]:g}, not {number!r}"
+                )
     except InputError as wrong:
-        raise InputError(f"about an arm: {wrong}") from None
-    for (name, kind), number in zip(features.kinds.items(), numbers, strict=True):
-        if isinstance(kind, list) and number < 0:
-            raise unknown(f"level of the feature {name!r}", str((about or {})[name])[:_SHOWN], kind)
-        if isinstance(kind, tuple) and not math.isnan(number) and not kind[0] <= number <= kind[1]:
-            raise InputError(
-                f"the feature {name!r} of arms must be from {kind[0]:g} to {kind[1]:g}, not {number!r}"
-            )
+        raise InputError(f"about {arm}: {wrong}") from None
     return bytes_of(numbers)
 
 
@@ -118,4 +120,4 @@ def about_of_each(
     for name in about or {}:
         if name not in names:
             raise unknown("arm", str(name), names)
-    return declared, {name: about_bytes(declared, (about or {}).get(name)) for name in names}
+    return declared, {name: about_bytes(declared, (about or {}).get(name), f"arm {name!r}") for name in names}
