@@ -63,7 +63,8 @@ def python_types(schemas: Mapping[str, Schema]) -> str:
     ]
     for name, schema in schemas.items():
         parts.append(
-            f"@dataclass(frozen=True)\nclass {name}:\n{_docstring(schema)}\n{_python_fields(schema)}"
+            f"@dataclass(frozen=True)\nclass {name}:\n{_docstring(schema['description'])}\n"
+            f"{_python_fields(schema)}"
         )
     for name in SENT:
         options = [field for field in schemas[name]["properties"] if field not in schemas[name]["required"]]
@@ -73,18 +74,10 @@ def python_types(schemas: Mapping[str, Schema]) -> str:
     return "\n\n".join(parts)
 
 
-def _docstring(schema: Schema) -> str:
-    fields = {
-        name: _text(re.sub(r"\b[Nn]ull\b", "None", described["description"]), "        ", 108)
-        for name, described in schema["properties"].items()
-        if described.get("description")
-    }
-    paragraphs = f'"""{schema["description"]}'.split("\n\n")
-    text = "\n\n".join(_text(paragraph, "    ", 108) for paragraph in paragraphs)
-    if not fields:
-        return f'{text}"""\n'
-    told = "".join(f"    {name}\n{words}\n" for name, words in fields.items())
-    return f'{text}\n\n    Attributes\n    ----------\n{told}    """\n'
+def _docstring(description: str) -> str:
+    """Return a docstring of a class, or the one that stands below a field."""
+    paragraphs = f'"""{description}"""'.split("\n\n")
+    return "\n\n".join(_text(paragraph, "    ", 108) for paragraph in paragraphs) + "\n"
 
 
 def _python_fields(schema: Schema) -> str:
@@ -100,6 +93,8 @@ def _python_fields(schema: Schema) -> str:
                 kind = kind if "default" in described else f"{kind} | None"
                 default = f" = {given!r}".replace("'", '"')
         lines.append(f"    {name}: {kind}{default}\n")
+        if described.get("description"):
+            lines.append(_docstring(re.sub(r"\b[Nn]ull\b", "None", described["description"])))
     return "".join(lines)
 
 

@@ -54,7 +54,7 @@ _FLOOR = 0.05  # of the live bandit that is advised
 _WIDEST = 1.0  # of the interval of a share that is worth printing
 
 
-def compare(
+def compare(  # noqa: PLR0913, PLR0917  (how a log is fitted, and what is played)
     source: Any,
     policies: Sequence[str | Policy] = (),
     runs: int = 100,
