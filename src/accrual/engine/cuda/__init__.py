@@ -2,6 +2,4 @@
 
 from __future__ import annotations
 
-from accrual.engine.cuda.engine import play
-
-__all__ = ["play"]
+from accrual.engine.cuda.engine import play as play

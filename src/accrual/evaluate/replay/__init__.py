@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from accrual.evaluate.replay.judging import ReplayResult, check_propensities, judge_all, named, replay
-from accrual.evaluate.replay.log import ReplayLog, from_log, resampled
-
-__all__ = [
-    "ReplayLog",
-    "ReplayResult",
-    "check_propensities",
-    "from_log",
-    "judge_all",
-    "named",
-    "replay",
-    "resampled",
-]
+from accrual.evaluate.replay.judging import ReplayResult as ReplayResult
+from accrual.evaluate.replay.judging import check_propensities as check_propensities
+from accrual.evaluate.replay.judging import judge_all as judge_all
+from accrual.evaluate.replay.judging import named as named
+from accrual.evaluate.replay.judging import replay as replay
+from accrual.evaluate.replay.log import ReplayLog as ReplayLog
+from accrual.evaluate.replay.log import from_log as from_log
+from accrual.evaluate.replay.log import resampled as resampled

@@ -9,55 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from accrual.live.watch.alarms import AlarmState, AlarmWatcher
-from accrual.live.watch.evidence import (
-    BETS,
-    NO_PROPENSITY,
-    WEIGHTS,
-    Evidence,
-    bound_of,
-    comparison_error,
-    find_beaten,
-    no_evidence,
-    score,
-)
-from accrual.live.watch.guardrails import GUARDRAIL_OUTCOMES, Guardrail, GuardrailState
-from accrual.live.watch.streams import REWARD, STREAMS_MOST, DeclaredStream, Stream
-from accrual.live.watch.verdicts import VERDICT_OUTCOMES, Verdict, VerdictWatcher
-from accrual.live.watch.watcher import NEVER, Comparison, Finished, Flags, Pace, Watcher, see_all
-from accrual.store.events import NO_STREAM
-
-__all__ = [
-    "BETS",
-    "GUARDRAIL_OUTCOMES",
-    "NEVER",
-    "NO_PROPENSITY",
-    "NO_STREAM",
-    "REWARD",
-    "STREAMS_MOST",
-    "STREAM_KINDS",
-    "VERDICT_OUTCOMES",
-    "WEIGHTS",
-    "AlarmState",
-    "Comparison",
-    "Evidence",
-    "Finished",
-    "Flags",
-    "Guardrail",
-    "GuardrailState",
-    "Pace",
-    "Stream",
-    "Verdict",
-    "Watcher",
-    "bound_of",
-    "comparison_error",
-    "find_beaten",
-    "no_evidence",
-    "score",
-    "see_all",
-    "watchers_of",
-]
-
+from accrual.live.watch.alarms import AlarmState as AlarmState
+from accrual.live.watch.alarms import AlarmWatcher
+from accrual.live.watch.evidence import BETS as BETS
+from accrual.live.watch.evidence import NO_PROPENSITY as NO_PROPENSITY
+from accrual.live.watch.evidence import WEIGHTS as WEIGHTS
+from accrual.live.watch.evidence import Evidence as Evidence
+from accrual.live.watch.evidence import bound_of as bound_of
+from accrual.live.watch.evidence import comparison_error as comparison_error
+from accrual.live.watch.evidence import find_beaten as find_beaten
+from accrual.live.watch.evidence import no_evidence as no_evidence
+from accrual.live.watch.evidence import score as score
+from accrual.live.watch.guardrails import GUARDRAIL_OUTCOMES as GUARDRAIL_OUTCOMES
+from accrual.live.watch.guardrails import Guardrail as Guardrail
+from accrual.live.watch.guardrails import GuardrailState as GuardrailState
+from accrual.live.watch.streams import REWARD as REWARD
+from accrual.live.watch.streams import STREAMS_MOST as STREAMS_MOST
+from accrual.live.watch.streams import DeclaredStream
+from accrual.live.watch.streams import Stream as Stream
+from accrual.live.watch.verdicts import VERDICT_OUTCOMES as VERDICT_OUTCOMES
+from accrual.live.watch.verdicts import Verdict as Verdict
+from accrual.live.watch.verdicts import VerdictWatcher
+from accrual.live.watch.watcher import NEVER as NEVER
+from accrual.live.watch.watcher import Comparison as Comparison
+from accrual.live.watch.watcher import Finished as Finished
+from accrual.live.watch.watcher import Flags as Flags
+from accrual.live.watch.watcher import Pace as Pace
+from accrual.live.watch.watcher import Watcher as Watcher
+from accrual.live.watch.watcher import see_all as see_all
+from accrual.store.events import NO_STREAM as NO_STREAM
 
 STREAM_KINDS: dict[str, type[Stream]] = {kind.kind: kind for kind in (Guardrail,)}
 """The kinds of streams beside the reward."""

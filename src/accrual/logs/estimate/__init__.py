@@ -5,49 +5,29 @@
 
 from __future__ import annotations
 
-from accrual.logs.estimate.clusters import cluster_numbers
-from accrual.logs.estimate.cumulative_means import FollowedDecisions, arm_mean, complete
-from accrual.logs.estimate.grids import EvenGrid, FineGrid
-from accrual.logs.estimate.intervals import GroupEstimate
-from accrual.logs.estimate.large_totals import FEW_PAYING
-from accrual.logs.estimate.passes import (
-    ArrivalCurve,
-    FinalPass,
-    count_closed,
-    final_pass,
-    longest_followed,
-    survey,
-    trace_curve,
-)
-from accrual.logs.estimate.sample import draw_samples, sample_size
-from accrual.logs.estimate.tail import Tail, estimate_tail, payments, window_for
-from accrual.logs.estimate.window import course_grid, cut_window, first_guess, recommend, watched
-
-__all__ = [
-    "FEW_PAYING",
-    "ArrivalCurve",
-    "EvenGrid",
-    "FinalPass",
-    "FineGrid",
-    "FollowedDecisions",
-    "GroupEstimate",
-    "Tail",
-    "arm_mean",
-    "cluster_numbers",
-    "complete",
-    "count_closed",
-    "course_grid",
-    "cut_window",
-    "draw_samples",
-    "estimate_tail",
-    "final_pass",
-    "first_guess",
-    "longest_followed",
-    "payments",
-    "recommend",
-    "sample_size",
-    "survey",
-    "trace_curve",
-    "watched",
-    "window_for",
-]
+from accrual.logs.estimate.clusters import cluster_numbers as cluster_numbers
+from accrual.logs.estimate.cumulative_means import FollowedDecisions as FollowedDecisions
+from accrual.logs.estimate.cumulative_means import arm_mean as arm_mean
+from accrual.logs.estimate.cumulative_means import complete as complete
+from accrual.logs.estimate.grids import EvenGrid as EvenGrid
+from accrual.logs.estimate.grids import FineGrid as FineGrid
+from accrual.logs.estimate.intervals import GroupEstimate as GroupEstimate
+from accrual.logs.estimate.large_totals import FEW_PAYING as FEW_PAYING
+from accrual.logs.estimate.passes import ArrivalCurve as ArrivalCurve
+from accrual.logs.estimate.passes import FinalPass as FinalPass
+from accrual.logs.estimate.passes import count_closed as count_closed
+from accrual.logs.estimate.passes import final_pass as final_pass
+from accrual.logs.estimate.passes import longest_followed as longest_followed
+from accrual.logs.estimate.passes import survey as survey
+from accrual.logs.estimate.passes import trace_curve as trace_curve
+from accrual.logs.estimate.sample import draw_samples as draw_samples
+from accrual.logs.estimate.sample import sample_size as sample_size
+from accrual.logs.estimate.tail import Tail as Tail
+from accrual.logs.estimate.tail import estimate_tail as estimate_tail
+from accrual.logs.estimate.tail import payments as payments
+from accrual.logs.estimate.tail import window_for as window_for
+from accrual.logs.estimate.window import course_grid as course_grid
+from accrual.logs.estimate.window import cut_window as cut_window
+from accrual.logs.estimate.window import first_guess as first_guess
+from accrual.logs.estimate.window import recommend as recommend
+from accrual.logs.estimate.window import watched as watched

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from accrual.store.admin.backups import backup, restore
-from accrual.store.admin.exports import export
-from accrual.store.admin.verification import verify
-
-__all__ = ["backup", "export", "restore", "verify"]
+from accrual.store.admin.backups import backup as backup
+from accrual.store.admin.backups import restore as restore
+from accrual.store.admin.exports import export as export
+from accrual.store.admin.verification import verify as verify

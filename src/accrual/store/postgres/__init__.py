@@ -6,8 +6,6 @@ a connection to any PostgreSQL database.
 
 from __future__ import annotations
 
-from accrual.store.postgres.backend import PostgresBackend
-from accrual.store.postgres.connection import connect
-from accrual.store.postgres.store import PostgresStore
-
-__all__ = ["PostgresBackend", "PostgresStore", "connect"]
+from accrual.store.postgres.backend import PostgresBackend as PostgresBackend
+from accrual.store.postgres.connection import connect as connect
+from accrual.store.postgres.store import PostgresStore as PostgresStore

@@ -7,8 +7,9 @@ database they are of.
 
 from __future__ import annotations
 
-from accrual.store.sqlite.backend import SQLiteBackend, write_file
-from accrual.store.sqlite.file import check_place, connect_sqlite, sync
-from accrual.store.sqlite.store import SQLiteStore
-
-__all__ = ["SQLiteBackend", "SQLiteStore", "check_place", "connect_sqlite", "sync", "write_file"]
+from accrual.store.sqlite.backend import SQLiteBackend as SQLiteBackend
+from accrual.store.sqlite.backend import write_file as write_file
+from accrual.store.sqlite.file import check_place as check_place
+from accrual.store.sqlite.file import connect_sqlite as connect_sqlite
+from accrual.store.sqlite.file import sync as sync
+from accrual.store.sqlite.store import SQLiteStore as SQLiteStore

@@ -11,37 +11,22 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from accrual.problems.gallery import ENTRIES, Entry, problem, select
+from accrual.problems.gallery import ENTRIES as ENTRIES
+from accrual.problems.gallery import Entry as Entry
+from accrual.problems.gallery import problem as problem
+from accrual.problems.gallery import select as select
 from accrual.problems.problem import Problem
-from accrual.studies.gallery.comparison import (
-    BESIDE,
-    FLOOR,
-    NO_CONTEXT,
-    choose,
-    cut_entry,
-    play,
-    policies,
-    usual_rows,
-)
-from accrual.studies.gallery.table import GalleryLine, draw, lines
-
-__all__ = [
-    "BESIDE",
-    "ENTRIES",
-    "FLOOR",
-    "NO_CONTEXT",
-    "Entry",
-    "GalleryLine",
-    "choose",
-    "cut_entry",
-    "draw",
-    "lines",
-    "play",
-    "policies",
-    "problem",
-    "select",
-    "usual_rows",
-]
+from accrual.studies.gallery.comparison import BESIDE as BESIDE
+from accrual.studies.gallery.comparison import FLOOR as FLOOR
+from accrual.studies.gallery.comparison import NO_CONTEXT as NO_CONTEXT
+from accrual.studies.gallery.comparison import choose as choose
+from accrual.studies.gallery.comparison import cut_entry as cut_entry
+from accrual.studies.gallery.comparison import play as play
+from accrual.studies.gallery.comparison import policies as policies
+from accrual.studies.gallery.comparison import usual_rows as usual_rows
+from accrual.studies.gallery.table import GalleryLine as GalleryLine
+from accrual.studies.gallery.table import draw as draw
+from accrual.studies.gallery.table import lines as lines
 
 
 class _Gallery(ModuleType):

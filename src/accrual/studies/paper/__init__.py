@@ -6,20 +6,12 @@ computes what `PaperOptions` say and leaves it in a folder; `build` writes the r
 
 from __future__ import annotations
 
-from accrual.problems.paper import setting1, setting2
-from accrual.studies.paper.music_sessions import spotify, write_sample
-from accrual.studies.paper.page import Report, build
-from accrual.studies.paper.runner import PaperOptions, run
-from accrual.studies.paper.settings import HORIZON
-
-__all__ = [
-    "HORIZON",
-    "PaperOptions",
-    "Report",
-    "build",
-    "run",
-    "setting1",
-    "setting2",
-    "spotify",
-    "write_sample",
-]
+from accrual.problems.paper import setting1 as setting1
+from accrual.problems.paper import setting2 as setting2
+from accrual.studies.paper.music_sessions import spotify as spotify
+from accrual.studies.paper.music_sessions import write_sample as write_sample
+from accrual.studies.paper.page import Report as Report
+from accrual.studies.paper.page import build as build
+from accrual.studies.paper.runner import PaperOptions as PaperOptions
+from accrual.studies.paper.runner import run as run
+from accrual.studies.paper.settings import HORIZON as HORIZON
