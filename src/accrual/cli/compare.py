@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -26,30 +27,19 @@ if TYPE_CHECKING:
 class CompareExtent(NamedTuple):
     """How much to play, and on what."""
 
-    runs: int
-    horizon: int | None
-    device: str
+    runs: Runs = 100
+    horizon: Annotated[
+        int | None, typer.Option(parser=count, metavar="ROUNDS", help="Decisions in a run.")
+    ] = None
+    device: Device = "cpu"
 
 
 ARMS_SHOWN = 20
 
-_EXTENT = {
-    "runs": (Runs, 100),
-    "horizon": (
-        Annotated[int | None, typer.Option(parser=count, metavar="ROUNDS", help="Decisions in a run.")],
-        None,
-    ),
-    "device": (Device, "cpu"),
-}
-
-
-def _with_extent(command: Callable[..., Any]) -> Callable[..., Any]:
-    return expanded(command, "extent", _EXTENT, CompareExtent)
-
 
 @with_log
 @with_executor
-@_with_extent
+@partial(expanded, name="extent", make=CompareExtent)
 def compare(
     source: LogOptions,
     executor: Executor,

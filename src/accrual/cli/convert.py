@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from accrual.cli.log_options import TIMES, Columns, column_roles
+from accrual.cli.log_options import Columns, TimeFormat, TimeUnit, TimeZone, column_roles
 from accrual.cli.options import expanded
 from accrual.cli.output import writable
 from accrual.core.errors import InputError, unknown
@@ -19,17 +19,15 @@ if TYPE_CHECKING:
 _KINDS = ("transactions", "sessions")
 
 
-def _time_options(time_format: str | None, time_unit: str | None, timezone: str | None) -> TimeOptions:
+def _time_options(
+    time_format: TimeFormat = None, time_unit: TimeUnit = None, timezone: TimeZone = None
+) -> TimeOptions:
     from accrual.logs.read import TimeOptions
 
     return TimeOptions(time_format, time_unit, timezone)
 
 
-def _with_times(command: Callable[..., Any]) -> Callable[..., Any]:
-    return expanded(command, "times", TIMES, _time_options)
-
-
-@_with_times
+@partial(expanded, name="times", make=_time_options)
 def convert(
     times: Any,
     kind: Annotated[str, typer.Argument(metavar="KIND", help="What TABLE holds: transactions or sessions.")],

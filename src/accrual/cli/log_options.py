@@ -36,163 +36,85 @@ Columns = Annotated[
     typer.Option(metavar="ROLE=NAME", help="Which column is what, such as arm=course; may be repeated."),
 ]
 
-TIMES: dict[str, tuple[Any, Any]] = {
-    "time_format": (
-        Annotated[str | None, typer.Option(metavar="TEXT", help="How times are written, such as %d/%m/%Y.")],
-        None,
-    ),
-    "time_unit": (
-        Annotated[
-            str | None,
-            typer.Option(metavar="UNIT", help="Unit of times since 1970: s, ms, us, ns; or number."),
-        ],
-        None,
-    ),
-    "timezone": (
-        Annotated[
-            str | None, typer.Option(metavar="NAME", help="Time zone of times that have none: Europe/Berlin.")
-        ],
-        None,
-    ),
-}
-
-_OPTIONS: dict[str, tuple[Any, Any]] = {
-    "log": (
-        Annotated[
-            PathOrUrl,
-            typer.Argument(
-                parser=PathOrUrl,
-                metavar="LOG",
-                help="Decisions, or all in one table: a path, pattern or URL.",
-            ),
-        ],
-        ...,
-    ),
-    "pieces": (
-        Annotated[
-            PathOrUrl | None,
-            typer.Argument(
-                parser=PathOrUrl, metavar="PIECES", help="The pieces, if in a table of their own."
-            ),
-        ],
-        None,
-    ),
-    "column": (Columns, None),
-    "window": (
-        Annotated[str | None, typer.Option(metavar="TIME", help="The window, such as 60d, or a number.")],
-        None,
-    ),
-    "groups": (Annotated[int | None, typer.Option(metavar="COUNT", help="Equal parts of the window.")], None),
-    "cap": (
-        Annotated[
-            list[str] | None,
-            typer.Option(metavar="[ARM=]NUMBER", help="The most one decision can pay; may be repeated."),
-        ],
-        None,
-    ),
-    "end": (
-        Annotated[str | None, typer.Option(metavar="TIME", help="The time until which the log is complete.")],
-        None,
-    ),
-    "context": (
-        Annotated[
-            str | None,
-            typer.Option(metavar="NAME,...", help="Columns with the context of a decision: country,new."),
-        ],
-        None,
-    ),
-    "uniform": (
-        Annotated[bool, typer.Option("--uniform", help="Every arm had the same chance at each decision.")],
-        False,
-    ),
-    "cluster": (
-        Annotated[
-            str | None,
-            typer.Option(metavar="NAME", help="A column of decisions that may pay alike, such as user."),
-        ],
-        None,
-    ),
-    "cap_totals": (
-        Annotated[
-            float | None, typer.Option(metavar="NUMBER", help="Count at most this of a decision's total.")
-        ],
-        None,
-    ),
-    "age_unit": (
-        Annotated[
-            str | None, typer.Option(metavar="UNIT", help="Unit of ages and windows: s, min, h, d, w, y.")
-        ],
-        None,
-    ),
-    "bandit": (
-        Annotated[
-            str | None, typer.Option(metavar="NAME", help="The live bandit to read, where LOG is a store.")
-        ],
-        None,
-    ),
-    **TIMES,
-    "skew": (
-        Annotated[
-            str | None,
-            typer.Option(
-                metavar="TIME", help="How long before its decision a piece may come: clocks differ."
-            ),
-        ],
-        None,
-    ),
-    "na": (
-        Annotated[
-            str | None, typer.Option(metavar="WORD,...", help="Words for an empty cell, such as NA,-.")
-        ],
-        None,
-    ),
-    "decimal": (
-        Annotated[
-            str | None,
-            typer.Option(metavar="SIGN", help="Decimal sign, comma or point; the other: thousands."),
-        ],
-        None,
-    ),
-    "bad_rows": (
-        Annotated[
-            str, typer.Option(metavar="WAY", help="Unreadable rows: refuse, or skip and list in a file.")
-        ],
-        "refuse",
-    ),
-    "strict": (Annotated[bool, typer.Option("--strict", help="Refuse pieces without a decision.")], False),
-    "allow_negative": (
-        Annotated[bool, typer.Option("--allow-negative", help="Accept negative values.")],
-        False,
-    ),
-}
+TimeFormat = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="How times are written, such as %d/%m/%Y.")
+]
+TimeUnit = Annotated[
+    str | None,
+    typer.Option(metavar="UNIT", help="Unit of times since 1970: s, ms, us, ns; or number."),
+]
+TimeZone = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Time zone of times that have none: Europe/Berlin.")
+]
 
 
 @dataclass(frozen=True)
 class LogOptions:
     """What the command line says about a log."""
 
-    log: PathOrUrl
-    pieces: PathOrUrl | None
-    column: Sequence[str] | None
-    window: str | None
-    groups: int | None
-    cap: Sequence[str] | None
-    end: str | None
-    context: str | None
-    uniform: bool
-    cluster: str | None
-    cap_totals: float | None
-    age_unit: str | None
-    bandit: str | None
-    time_format: str | None
-    time_unit: str | None
-    timezone: str | None
-    skew: str | None
-    na: str | None
-    decimal: str | None
-    bad_rows: str
-    strict: bool
-    allow_negative: bool
+    log: Annotated[
+        PathOrUrl,
+        typer.Argument(
+            parser=PathOrUrl,
+            metavar="LOG",
+            help="Decisions, or all in one table: a path, pattern or URL.",
+        ),
+    ]
+    pieces: Annotated[
+        PathOrUrl | None,
+        typer.Argument(parser=PathOrUrl, metavar="PIECES", help="The pieces, if in a table of their own."),
+    ] = None
+    column: Columns = None
+    window: Annotated[
+        str | None, typer.Option(metavar="TIME", help="The window, such as 60d, or a number.")
+    ] = None
+    groups: Annotated[int | None, typer.Option(metavar="COUNT", help="Equal parts of the window.")] = None
+    cap: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[ARM=]NUMBER", help="The most one decision can pay; may be repeated."),
+    ] = None
+    end: Annotated[
+        str | None, typer.Option(metavar="TIME", help="The time until which the log is complete.")
+    ] = None
+    context: Annotated[
+        str | None,
+        typer.Option(metavar="NAME,...", help="Columns with the context of a decision: country,new."),
+    ] = None
+    uniform: Annotated[
+        bool, typer.Option("--uniform", help="Every arm had the same chance at each decision.")
+    ] = False
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A column of decisions that may pay alike, such as user."),
+    ] = None
+    cap_totals: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="Count at most this of a decision's total.")
+    ] = None
+    age_unit: Annotated[
+        str | None, typer.Option(metavar="UNIT", help="Unit of ages and windows: s, min, h, d, w, y.")
+    ] = None
+    bandit: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The live bandit to read, where LOG is a store.")
+    ] = None
+    time_format: TimeFormat = None
+    time_unit: TimeUnit = None
+    timezone: TimeZone = None
+    skew: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="How long before its decision a piece may come: clocks differ."),
+    ] = None
+    na: Annotated[
+        str | None, typer.Option(metavar="WORD,...", help="Words for an empty cell, such as NA,-.")
+    ] = None
+    decimal: Annotated[
+        str | None,
+        typer.Option(metavar="SIGN", help="Decimal sign, comma or point; the other: thousands."),
+    ] = None
+    bad_rows: Annotated[
+        str, typer.Option(metavar="WAY", help="Unreadable rows: refuse, or skip and list in a file.")
+    ] = "refuse"
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse pieces without a decision.")] = False
+    allow_negative: Annotated[bool, typer.Option("--allow-negative", help="Accept negative values.")] = False
 
     def opened(self) -> Log:
         """Open the log."""
@@ -251,7 +173,7 @@ class LogOptions:
 
 def with_log(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a log to a command, in place of its parameter ``source: LogOptions``."""
-    return expanded(command, "source", _OPTIONS, LogOptions)
+    return expanded(command, "source", LogOptions)
 
 
 def column_roles(column: Sequence[str] | None) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
@@ -46,31 +46,18 @@ Device = Annotated[str, typer.Option(metavar="NAME", help="cpu, or cuda for an N
 Seed = Annotated[int, typer.Option(metavar="NUMBER", help="The seed of the random draws.")]
 Plot = Annotated[Path | None, typer.Option(metavar="PATH", help="Write a picture here (.png, .svg or .pdf).")]
 
-_Jobs = Annotated[
-    int | None, typer.Option(metavar="COUNT", help="Parts of the work at a time; all cores unless given.")
-]
-_Engine = Annotated[str, typer.Option(metavar="NAME", help="Where to compute: local or ray.")]
-_Address = Annotated[
-    str | None,
-    typer.Option(metavar="HOST:PORT", help="A Ray cluster's head; without it Ray is started here."),
-]
-_WHERE = {"jobs": (_Jobs, None), "engine": (_Engine, "local"), "address": (_Address, None)}
-
 
 class Extent(NamedTuple):
     """How much to play, and on what."""
 
-    horizon: int
-    runs: int
-    device: str
-
-
-_EXTENT = {"horizon": (Horizon, 100_000), "runs": (Runs, 100), "device": (Device, "cpu")}
+    horizon: Horizon = 100_000
+    runs: Runs = 100
+    device: Device = "cpu"
 
 
 def with_extent(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --horizon, --runs and --device to a command, in place of its parameter ``extent: Extent``."""
-    return expanded(command, "extent", _EXTENT, Extent)
+    return expanded(command, "extent", Extent)
 
 
 def with_executor(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -79,45 +66,46 @@ def with_executor(command: Callable[..., Any]) -> Callable[..., Any]:
     The command declares a parameter ``executor: Executor``, in whose place the command line
     takes --jobs, --engine and --address.
     """
-    return expanded(command, "executor", _WHERE, _executor)
+    return expanded(command, "executor", _executor)
 
 
-def expanded(
-    command: Callable[..., Any], name: str, options: Mapping[str, tuple[Any, Any]], make: Callable[..., Any]
-) -> Callable[..., Any]:
-    """Return `command` with several options, each (annotation, default), in place of its parameter `name`.
+def expanded(command: Callable[..., Any], name: str, make: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `command` with the parameters of `make` in place of its parameter `name`.
 
-    The command gets for that parameter what `make` makes of the options. An argument without a default
-    has ``...`` in its place.
+    The command gets for that parameter what `make`, a class or a function, makes of its own.
     """
+    added = _parameters(make)
 
     @functools.wraps(command)
     def wrapped(**given: Any) -> Any:
-        taken = {option: given.pop(option) for option in options}
+        taken = {one.name: given.pop(one.name) for one in added}
         return command(**{name: make(**taken)}, **given)
 
     # Typer reads the options from the signature.
-    hints = get_type_hints(command, localns={"Executor": Any}, include_extras=True)
-    own = [
-        parameter.replace(annotation=hints[one], kind=inspect.Parameter.KEYWORD_ONLY)
-        for one, parameter in inspect.signature(command).parameters.items()
-        if one != name
-    ]
-    added = [
-        inspect.Parameter(
-            option,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if default is ... else default,
-            annotation=annotation,
-        )
-        for option, (annotation, default) in options.items()
-    ]
-    wrapped.__annotations__ = {one.name: one.annotation for one in [*own, *added]}
-    wrapped.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
+    every = [*(one for one in _parameters(command) if one.name != name), *added]
+    wrapped.__annotations__ = {one.name: one.annotation for one in every}
+    wrapped.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
     return wrapped
 
 
-def _executor(jobs: int | None, engine: str, address: str | None) -> Executor:
+def _parameters(of: Callable[..., Any]) -> list[inspect.Parameter]:
+    hints = get_type_hints(of, localns={"Executor": Any, "TimeOptions": Any}, include_extras=True)
+    return [
+        parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, parameter in inspect.signature(of).parameters.items()
+    ]
+
+
+def _executor(
+    jobs: Annotated[
+        int | None, typer.Option(metavar="COUNT", help="Parts of the work at a time; all cores unless given.")
+    ] = None,
+    engine: Annotated[str, typer.Option(metavar="NAME", help="Where to compute: local or ray.")] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="A Ray cluster's head; without it Ray is started here."),
+    ] = None,
+) -> Executor:
     from accrual.runs.on_ray import OnRay
     from accrual.runs.runner import Local
 

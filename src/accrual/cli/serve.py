@@ -22,15 +22,6 @@ from accrual.core.errors import InputError, need
 if TYPE_CHECKING:
     from accrual.logs.fitted import Fitted
 
-_Demo = Annotated[bool, typer.Option("--demo", help="Drive it with simulated traffic.")]
-_Speed = Annotated[float, typer.Option(metavar="DAYS", help="Simulated days in a second, with --demo.")]
-
-
-_Prior = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME=FILE", help="Make a bandit from a fit or an old log; may be repeated."),
-]
-
 
 class _Beginning(NamedTuple):
     """What the service starts with."""
@@ -39,7 +30,16 @@ class _Beginning(NamedTuple):
     priors: list[str]
 
 
-def _beginning(demo: bool, speed: float, prior: list[str] | None) -> _Beginning:
+def _beginning(
+    demo: Annotated[bool, typer.Option("--demo", help="Drive it with simulated traffic.")] = False,
+    speed: Annotated[
+        float, typer.Option(metavar="DAYS", help="Simulated days in a second, with --demo.")
+    ] = 1.0,
+    prior: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=FILE", help="Make a bandit from a fit or an old log; may be repeated."),
+    ] = None,
+) -> _Beginning:
     if not demo and speed != 1.0:
         raise InputError("--speed is for simulated traffic: use it with --demo")
     if demo and prior:
@@ -47,10 +47,7 @@ def _beginning(demo: bool, speed: float, prior: list[str] | None) -> _Beginning:
     return _Beginning(speed if demo else None, prior or [])
 
 
-_BEGINNING = {"demo": (_Demo, False), "speed": (_Speed, 1.0), "prior": (_Prior, None)}
-
-
-@partial(expanded, name="beginning", options=_BEGINNING, make=_beginning)
+@partial(expanded, name="beginning", make=_beginning)
 def serve(
     beginning: _Beginning,
     config: Annotated[Path | None, typer.Option(metavar="PATH", help="A TOML file of settings.")] = None,
