@@ -234,9 +234,7 @@ def speed() -> None:
 
 
 def _simulation(
-    problem: ac.Problem,
-    policies: Sequence[ac.Policy] | Mapping[str, ac.Policy],
-    runs: int,
+    problem: ac.Problem, policies: Sequence[ac.Policy] | Mapping[str, ac.Policy], runs: int
 ) -> Callable[[int], ac.Result]:
     return lambda horizon: ac.simulate(problem, policies, horizon, runs, device="cuda", checkpoints=100)
 
@@ -252,9 +250,7 @@ def paper() -> None:
     problems = {name: make_problem(name) for name in {block.problem for block in BLOCKS.values()}}
     jobs = {
         block.id: _simulation(
-            problems[block.problem],
-            {learner.label: make_policy(learner) for learner in block.learners},
-            RUNS,
+            problems[block.problem], {learner.label: make_policy(learner) for learner in block.learners}, RUNS
         )
         for block in BLOCKS.values()
     }

@@ -34,10 +34,7 @@ def main() -> int:
     }.items():
         print(f"  {name:<18} {cost:>12,.0f} ns per round {cost / ours:>10,.0f} times accrual's")
     print("One decision whose reward of 1.0 arrives as ten pieces of 0.1:")
-    for name, (pulls, mean) in {
-        "river": river_pieces(river),
-        "mabwiser": mabwiser_pieces(mabwiser),
-    }.items():
+    for name, (pulls, mean) in {"river": river_pieces(river), "mabwiser": mabwiser_pieces(mabwiser)}.items():
         print(f"  {name:<18} learns {pulls} pulls, mean {mean:.1f}")
     return 0
 

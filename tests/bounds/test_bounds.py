@@ -292,8 +292,7 @@ def test_one_horizon_gives_a_float_and_several_an_array(bound):
 def test_bounds_can_be_drawn_over_regret(tmp_path):
     result = ac.simulate(COINS, [ac.TPUCBFR(alpha=2)], horizon=200, runs=2)
     ax = result.plot(
-        tmp_path / "regret.png",
-        bounds={name: bound(COINS, result.rounds) for name, bound in BOUNDS.items()},
+        tmp_path / "regret.png", bounds={name: bound(COINS, result.rounds) for name, bound in BOUNDS.items()}
     )
     assert (tmp_path / "regret.png").read_bytes().startswith(b"\x89PNG\r\n")
     legend = ax.get_legend_handles_labels()[1]

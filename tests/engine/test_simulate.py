@@ -191,10 +191,7 @@ loose: Any = ac  # for what a type checker would refuse
             "two policies are labelled 'UCB1'; give a dict of label to policy",
         ),
         (lambda: loose.simulate(SETTING, [], 100), "at least one policy is needed"),
-        (
-            lambda: loose.simulate(SETTING, ["UCB2"], 100),
-            "unknown policy 'UCB2'; did you mean 'UCB1'?",
-        ),
+        (lambda: loose.simulate(SETTING, ["UCB2"], 100), "unknown policy 'UCB2'; did you mean 'UCB1'?"),
         (
             lambda: loose.simulate(SETTING, [ac.UCB1()], 100, runs=0),
             "runs must be a whole number from 1 to 2147483647, not 0",
@@ -220,10 +217,7 @@ loose: Any = ac  # for what a type checker would refuse
             "unknown device 'gpu'; did you mean 'cpu'? (one of: cpu, cuda)",
         ),
         (lambda: loose.simulate(SETTING, [ac.UCB1()], 100, threads=0), "threads must be a whole number of"),
-        (
-            lambda: loose.TPUCBFRG(50, "begn"),
-            "unknown spread 'begn'; did you mean 'begin'?",
-        ),
+        (lambda: loose.TPUCBFRG(50, "begn"), "unknown spread 'begn'; did you mean 'begin'?"),
         (
             lambda: loose.paper.setting2(1, "lat"),
             "unknown scenario 'lat'; did you mean 'late'? (one of: uniform, late, early)",

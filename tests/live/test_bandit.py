@@ -546,10 +546,7 @@ def test_what_differs_is_said_in_one_line(store):
         ({"window": "80s", "groups": None}, "window is 80 rounds, not 80s"),
         ({"window": "60d", "groups": None}, "window is 80 rounds, not 60d"),
         ({"groups": 40}, "groups is 20, not 40"),
-        (
-            {"policy": ac.AgeTS()},
-            "spread=uniform, history=(), about=(), half_life=None), not AgeTS(",
-        ),
+        ({"policy": ac.AgeTS()}, "spread=uniform, history=(), about=(), half_life=None), not AgeTS("),
         (
             {"arms": ["jazz", "rock"]},
             "arms is [jazz (cap 1), rock (cap 1), talk (cap 1)], not [jazz (cap 1), rock (cap 1)]",
@@ -1000,10 +997,7 @@ def test_wrong_input_is_refused_in_one_clear_line_and_stores_nothing(store):
         (lambda: ac.Bandit([], window=3), "arms must be names"),
         (lambda: ac.Bandit("jazz", window=3), "arms must be names"),
         (lambda: ac.Bandit(["a", "a"], window=3), "arms must have different names; 'a' is there twice"),
-        (
-            lambda: ac.Bandit({"a": -1.0}, window=3),
-            "must be a number from 1e-50 to 1e+50, not -1.0",
-        ),
+        (lambda: ac.Bandit({"a": -1.0}, window=3), "must be a number from 1e-50 to 1e+50, not -1.0"),
         (lambda: ac.Bandit(["a"], window=0), "window must be a whole number"),
         (
             lambda: ac.Bandit(["a"], window="60 days"),
@@ -1036,10 +1030,7 @@ def test_unknown_options_are_refused_and_the_nearest_is_named(store):
         assert text in str(error.value)
     assert store.names() == []
     ac.Bandit(ARMS, window=WINDOW, store=store)
-    wrong = [
-        ({"skw": 1.0}, "did you mean 'skew'?"),
-        ({"seed": 3}, "unknown option of Bandit.open 'seed'"),
-    ]
+    wrong = [({"skw": 1.0}, "did you mean 'skew'?"), ({"seed": 3}, "unknown option of Bandit.open 'seed'")]
     for options, text in wrong:
         with pytest.raises(ac.InputError) as error:
             ac.Bandit.open(store, **options)

@@ -221,10 +221,7 @@ def test_a_stretch_of_a_log_must_fit_what_is_told_of_it():
     made = [DecisionMade(i + 3, i + 1.0, i, 0, 20.0, 0, 0.0, i + 2) for i in range(2)]
     one, two = columns(made[:1]), columns(made)
     for attempt, words in [
-        (
-            lambda: ledger.extend(one, [[1.0], [0.0]]),
-            r"1 decisions need contexts of 1 num.*\(2, 1\)",
-        ),
+        (lambda: ledger.extend(one, [[1.0], [0.0]]), r"1 decisions need contexts of 1 num.*\(2, 1\)"),
         (lambda: ledger.extend(one, [[1.0, 0.0]]), r"contexts of 1 numbers each, not \(1, 2\)"),
         (lambda: ledger.extend(one, [[]]), r"contexts of 1 numbers each, not \(1, 0\)"),
         (lambda: Ledger(ac.LinTS(), [1.0], 20).extend(one, [[1.0]]), "no features are declared"),

@@ -13,15 +13,7 @@ from accrual.evaluate import plan as plans
 from accrual.evaluate.plan import even_shares
 from accrual.live.commit import Decide
 from accrual.live.watch.alarms import ChangedArm
-from accrual.live.watch.evidence import (
-    CHECK,
-    LAST,
-    SCORED,
-    SKIPPED,
-    comparison_error,
-    no_evidence,
-    score,
-)
+from accrual.live.watch.evidence import CHECK, LAST, SCORED, SKIPPED, comparison_error, no_evidence, score
 from accrual.live.watch.sequences import estimates
 from accrual.live.watch.verdicts import verdict
 from accrual.live.watch.watcher import Pace

@@ -13,12 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.interval import Interval
-from accrual.logs.estimate.cumulative_means import (
-    CumulativeMeans,
-    FollowedDecisions,
-    RiskCells,
-    arm_mean,
-)
+from accrual.logs.estimate.cumulative_means import CumulativeMeans, FollowedDecisions, RiskCells, arm_mean
 from accrual.logs.estimate.grids import EvenGrid
 from accrual.logs.estimate.large_totals import FEW_PAYING
 from accrual.logs.fit import arms_differ_in_speed, groups_depend

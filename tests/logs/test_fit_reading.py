@@ -73,8 +73,7 @@ def test_decision_id_goes_before_id_where_rows_are_pieces():
         assert log.columns["id"] == "decision_id"
         assert log.counts.decisions == 3
     with open_log(
-        CLINIC[["decision_id", "arm", "time"]].drop_duplicates(),
-        CLINIC.drop(columns=["age", "arm", "time"]),
+        CLINIC[["decision_id", "arm", "time"]].drop_duplicates(), CLINIC.drop(columns=["age", "arm", "time"])
     ) as log:
         assert log.columns["decision"] == "decision_id"
         assert log.counts.pieces == 4

@@ -55,10 +55,7 @@ def lost(params, stats, arm, moment):
     ("wrong", "said"),
     [
         ({"functions": Functions(index=bare)}, "index of PieceMOSS is not compiled; decorate it with acc"),
-        (
-            {"functions": Functions(index=short)},
-            "index of PieceMOSS must take 4 arguments .params, stats",
-        ),
+        ({"functions": Functions(index=short)}, "index of PieceMOSS must take 4 arguments .params, stats"),
         ({"functions": Functions(index=lost)}, "index of PieceMOSS for arm 0 is not a number in round 11"),
         ({"feedback": "piece"}, "unknown feedback of PieceMOSS 'piece'; did you mean 'pieces'"),
     ],

@@ -331,10 +331,7 @@ ALL_NAMES = ", ".join(["uniform", *NAMES, *(example for _, example in FAMILIES.v
             lambda: Hypergeometric(37).pmf(20),
             "a hypergeometric spread over 20 groups needs a population of at least 38, not 37",
         ),
-        (
-            lambda: Continuous(np.sqrt, 0),
-            "a continuous spread's window must be a positive number, not 0",
-        ),
+        (lambda: Continuous(np.sqrt, 0), "a continuous spread's window must be a positive number, not 0"),
         (
             lambda: Continuous(0.5, 10),  # type: ignore[arg-type]
             "a continuous spread's cdf must be a function of the age, not 0.5",

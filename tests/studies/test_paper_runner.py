@@ -253,10 +253,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(place, capsys):
 
 
 def test_two_at_once_in_one_folder_are_refused(tmp_path):
-    with (
-        runner.locked_folder(tmp_path),
-        pytest.raises(ac.InputError, match="another accrual is at work"),
-    ):
+    with runner.locked_folder(tmp_path), pytest.raises(ac.InputError, match="another accrual is at work"):
         reproduction.run(PaperOptions(tmp_path, ["audit/last"], **SMALL))
 
 
@@ -270,8 +267,7 @@ def test_half_written_files_of_a_killed_run_are_swept(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
-    [({"runs": 0}, "runs"), ({"horizon": 5}, "horizon"), ({"only": ["x"]}, "setting")],
+    ("given", "message"), [({"runs": 0}, "runs"), ({"horizon": 5}, "horizon"), ({"only": ["x"]}, "setting")]
 )
 def test_bad_options_are_refused_before_any_work(tmp_path, given, message):
     with pytest.raises(ac.InputError, match=message):

@@ -208,10 +208,7 @@ def dominates(alpha: int, first: SpreadLike, second: SpreadLike) -> bool:
     one, other = as_spread(first), as_spread(second)
     signs = [
         0 if math.isclose(a, b, rel_tol=ROUNDING) else (1 if a > b else -1)
-        for a, b in (
-            (one.mean(alpha), other.mean(alpha)),
-            (one.coincidence(alpha), other.coincidence(alpha)),
-        )
+        for a, b in ((one.mean(alpha), other.mean(alpha)), (one.coincidence(alpha), other.coincidence(alpha)))
     ]
     return max(signs) <= 0 and min(signs) < 0
 

@@ -60,8 +60,7 @@ def export_(
     url: Url,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to write the Parquet files.")],
     bandit: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Which bandit to export; needed if there are several."),
+        str | None, typer.Option(metavar="NAME", help="Which bandit to export; needed if there are several.")
     ] = None,
 ) -> None:
     """Write a bandit's log as Parquet files.

@@ -40,8 +40,7 @@ TimeFormat = Annotated[
     str | None, typer.Option(metavar="TEXT", help="How times are written, such as %d/%m/%Y.")
 ]
 TimeUnit = Annotated[
-    str | None,
-    typer.Option(metavar="UNIT", help="Unit of times since 1970: s, ms, us, ns; or number."),
+    str | None, typer.Option(metavar="UNIT", help="Unit of times since 1970: s, ms, us, ns; or number.")
 ]
 TimeZone = Annotated[
     str | None, typer.Option(metavar="NAME", help="Time zone of times that have none: Europe/Berlin.")
@@ -55,9 +54,7 @@ class LogOptions:
     log: Annotated[
         PathOrUrl,
         typer.Argument(
-            parser=PathOrUrl,
-            metavar="LOG",
-            help="Decisions, or all in one table: a path, pattern or URL.",
+            parser=PathOrUrl, metavar="LOG", help="Decisions, or all in one table: a path, pattern or URL."
         ),
     ]
     pieces: Annotated[
@@ -107,8 +104,7 @@ class LogOptions:
         str | None, typer.Option(metavar="WORD,...", help="Words for an empty cell, such as NA,-.")
     ] = None
     decimal: Annotated[
-        str | None,
-        typer.Option(metavar="SIGN", help="Decimal sign, comma or point; the other: thousands."),
+        str | None, typer.Option(metavar="SIGN", help="Decimal sign, comma or point; the other: thousands.")
     ] = None
     bad_rows: Annotated[
         str, typer.Option(metavar="WAY", help="Unreadable rows: refuse, or skip and list in a file.")

@@ -91,11 +91,7 @@ class AsyncClient:
         return (await self._send(calls.decide(bandit, 1, key, context)))[0]
 
     async def decide_many(
-        self,
-        bandit: str,
-        n: int,
-        key: str | None = None,
-        context: Sequence[calls.Context] | None = None,
+        self, bandit: str, n: int, key: str | None = None, context: Sequence[calls.Context] | None = None
     ) -> list[Decision]:
         """Make up to 1,000 decisions at once. A bandit with features takes a context for each."""
         return await self._send(calls.decide(bandit, n, key, context))

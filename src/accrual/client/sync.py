@@ -85,11 +85,7 @@ class Client:
         return self._send(calls.decide(bandit, 1, key, context))[0]
 
     def decide_many(
-        self,
-        bandit: str,
-        n: int,
-        key: str | None = None,
-        context: Sequence[calls.Context] | None = None,
+        self, bandit: str, n: int, key: str | None = None, context: Sequence[calls.Context] | None = None
     ) -> list[Decision]:
         """Make up to 1,000 decisions at once. A bandit with features takes a context for each."""
         return self._send(calls.decide(bandit, n, key, context))

@@ -225,10 +225,7 @@ class Result:
 
 
 def draw_regret(
-    result: Result,
-    path: str | os.PathLike[str] | None,
-    bounds: Mapping[str, npt.ArrayLike],
-    ax: Any,
+    result: Result, path: str | os.PathLike[str] | None, bounds: Mapping[str, npt.ArrayLike], ax: Any
 ) -> Any:
     """Draw `result` (see `Result.plot`)."""
     shown = ax is None and path is None

@@ -241,12 +241,7 @@ class Ledger:
         ]
 
     def choose(
-        self,
-        now: float,
-        n: int = 1,
-        step: float = 0.0,
-        salt: int = 0,
-        contexts: ContextRows | None = None,
+        self, now: float, n: int = 1, step: float = 0.0, salt: int = 0, contexts: ContextRows | None = None
     ) -> list[int]:
         """Return the arms that `n` decisions from `now` on would get, a `step` of time apart.
 
@@ -269,10 +264,7 @@ class Ledger:
         return arms
 
     def extend(
-        self,
-        events: Events,
-        contexts: ContextRows | None = None,
-        about: Sequence[bytes | None] = (),
+        self, events: Events, contexts: ContextRows | None = None, about: Sequence[bytes | None] = ()
     ) -> None:
         """Fold a part of a log.
 

@@ -68,11 +68,7 @@ class LogFollower:
     """
 
     def __init__(
-        self,
-        store: Store,
-        bandit: int,
-        new_ledger: Callable[[], Ledger],
-        upto: int | None = None,
+        self, store: Store, bandit: int, new_ledger: Callable[[], Ledger], upto: int | None = None
     ) -> None:
         self._store = store
         self._bandit = bandit

@@ -424,10 +424,7 @@ class StateReader:
         if self._second is None:
             config = self._config
             self._second = LogFollower(
-                self._store,
-                self._bandit,
-                lambda: config.ledger(DEFAULT),
-                view.position,
+                self._store, self._bandit, lambda: config.ledger(DEFAULT), view.position
             )
         self._second.catch_up(view.position)
         return ledger_view(self._second)

@@ -60,10 +60,7 @@ class Stats(NamedTuple):
 def no_stats(arms: int) -> Stats:
     """Return the statistics before the first decision."""
     return Stats(
-        pulls=np.zeros(arms, np.int64),
-        observed=np.zeros(arms),
-        inverse=np.zeros(arms),
-        width=np.zeros(arms),
+        pulls=np.zeros(arms, np.int64), observed=np.zeros(arms), inverse=np.zeros(arms), width=np.zeros(arms)
     )
 
 

@@ -124,11 +124,7 @@ class Acceptance:
     def head(self) -> HeadRow:
         """Where the log ends with the new rows."""
         return HeadRow(
-            bandit=self._bandit,
-            seq=self.seq,
-            at=self._last,
-            decisions=self._decisions,
-            arms=self._arms,
+            bandit=self._bandit, seq=self.seq, at=self._last, decisions=self._decisions, arms=self._arms
         )
 
     def begin(self, now: float, skew: float) -> None:

@@ -66,8 +66,7 @@ def _one(at: float) -> Append:
 
 
 _LATE_START = Append(
-    0.0,
-    [(decide(1, 1, window=60.0), _decided(3, 0.0, 0, 1, 1)), (CloseDecision(1), _stored(5, 0.0))],
+    0.0, [(decide(1, 1, window=60.0), _decided(3, 0.0, 0, 1, 1)), (CloseDecision(1), _stored(5, 0.0))]
 )
 
 CASES: dict[str, Case] = {

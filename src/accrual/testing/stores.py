@@ -401,10 +401,7 @@ class StoreSuite(ABC):
                 answers = store.append(mine, requests, now, skew)
                 assert answers.events == records(store.read(mine, before, 1000))
                 for request, got, wanted in zip(
-                    requests,
-                    answers,
-                    plain.append(other, requests, now, skew),
-                    strict=True,
+                    requests, answers, plain.append(other, requests, now, skew), strict=True
                 ):
                     assert got._replace(seq=0) == wanted._replace(seq=0), request  # positions may have gaps
             events = [(row[0], *row[2:]) for row in event_tuples(store.read(mine, 0, 100_000))]
@@ -445,9 +442,7 @@ class StoreSuite(ABC):
         store = self.open_store(tmp_path)
         bandit = _rounds(store)
         store.append(
-            bandit,
-            [decide(0, 1, key="k"), NewPiece(0, 0.5, key="k"), CloseDecision(1), RetireArm(1)],
-            0.0,
+            bandit, [decide(0, 1, key="k"), NewPiece(0, 0.5, key="k"), CloseDecision(1), RetireArm(1)], 0.0
         )
         store.save_snapshot(bandit, 3, "form", b"body")
         before = _all_of(store, bandit)

@@ -21,13 +21,7 @@ from llvmlite import ir
 from numba import config, typeof, types
 from numba.core import cgutils
 from numba.core.datamodel import models
-from numba.core.extending import (
-    NativeValue,
-    infer_getattr,
-    lower_getattr_generic,
-    register_model,
-    unbox,
-)
+from numba.core.extending import NativeValue, infer_getattr, lower_getattr_generic, register_model, unbox
 from numba.core.imputils import impl_ret_borrowed
 from numba.core.typing.templates import AttributeTemplate
 

@@ -31,15 +31,7 @@ from accrual.engine.cuda.parts import (
     pick_from,
     put_into,
 )
-from accrual.policies.base import (
-    Function,
-    Moment,
-    is_numbered,
-    mark_lost,
-    no_decided,
-    no_refresh,
-    no_survey,
-)
+from accrual.policies.base import Function, Moment, is_numbered, mark_lost, no_decided, no_refresh, no_survey
 from accrual.policies.engine_hooks import no_refresh_stage
 
 _FLOAT = np.dtype(np.float64)

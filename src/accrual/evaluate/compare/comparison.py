@@ -120,10 +120,7 @@ def compare(  # noqa: PLR0913, PLR0917  (how a log is fitted, and what is played
 
 
 def _fitted(
-    source: Any,
-    columns: Mapping[str, str] | None,
-    fitting: Mapping[str, Any],
-    options: ReadingOptions,
+    source: Any, columns: Mapping[str, str] | None, fitting: Mapping[str, Any], options: ReadingOptions
 ) -> Fitted:
     if options.get("context"):
         raise InputError("accrual.compare_by_context compares policies by contexts: leave out context")

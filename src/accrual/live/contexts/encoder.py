@@ -11,13 +11,7 @@ import numpy as np
 from accrual.core.arrays import Floats, Ints
 from accrual.core.basis import layout_of
 from accrual.core.errors import InputError
-from accrual.core.features import (
-    ODDITIES,
-    Encoding,
-    Features,
-    count_oddities,
-    encode,
-)
+from accrual.core.features import ODDITIES, Encoding, Features, count_oddities, encode
 from accrual.core.jit import BoundKernel, kernel
 from accrual.policies.base import Policy
 from accrual.store.base import StoreDamaged
@@ -133,9 +127,7 @@ def bytes_of(context: Sequence[float]) -> bytes:
 
 
 def stored_contexts(
-    features: Features | None,
-    context: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None,
-    n: int | None,
+    features: Features | None, context: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None, n: int | None
 ) -> tuple[bytes, ...] | None:
     """Return the contexts of `n` decisions as a store keeps them; without `n`, of one decision.
 

@@ -75,9 +75,8 @@ class Reading:
         """Check the names of the options, and those that are one of a few words."""
         for name in options:
             if name not in ReadingOptions.__annotations__:
-                others = {"columns", "window", "groups", "cap"} - {
-                    name
-                }  # not all functions take all of these
+                # Not all functions take all of these.
+                others = {"columns", "window", "groups", "cap"} - {name}
                 raise unknown("option", name, (*sorted(others), *ReadingOptions.__annotations__))
         made = cls(dict(columns or {}), **options)
         if made.bad_rows not in BAD_ROWS:
