@@ -85,7 +85,6 @@ def basis_of(layout: Layout, most: int) -> Basis:
 
     Parameters
     ----------
-    layout : Layout
     most : int
         How many columns there may be. Pairs are left out if all of them do not fit, and so are bends.
 

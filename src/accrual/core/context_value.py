@@ -32,7 +32,6 @@ class Winner:
     ----------
     part : str
         The part, by a feature, such as ``"country=us"``.
-    decisions : int
     arm : str
         The arm that pays more there.
     than : str
@@ -89,7 +88,6 @@ def context_value(
 
     Parameters
     ----------
-    observed : Observed
     arms : tuple of str
         The names of the arms.
     features : Features

@@ -80,7 +80,6 @@ def cross_fit(observed: Observed, way: Way = "crossed", choosable: Bools | None 
 
     Parameters
     ----------
-    observed : Observed
     way : {"crossed", "forward", "in time"}
         "crossed": the model for a fold is fitted to all other folds.
 

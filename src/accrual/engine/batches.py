@@ -42,13 +42,6 @@ def play_batches(
     A decision's pay depends on the seed, the run, the decision's number and its arm, so all policies
     meet the same noise.
 
-    Parameters
-    ----------
-    service : Batches
-    policies : mapping of str to Policy
-    runs : int or range
-    seed : int
-
     Examples
     --------
     >>> import accrual as ac

@@ -42,7 +42,6 @@ class RunFeed:
 
     Parameters
     ----------
-    problem : Problem
     laws : PackedLaws
         The problem's laws (`accrual.engine.law_kernels.pack`).
     seed, run : int

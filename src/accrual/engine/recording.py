@@ -36,10 +36,6 @@ def record(
 
     Parameters
     ----------
-    problem : Problem
-    policy : Policy
-    horizon : int
-    seed, run : int
     spans : callable
         Returns how many rounds to play next, at most the number that it is called with. The recording
         does not depend on it.

@@ -316,11 +316,8 @@ def trials(
 
     Parameters
     ----------
-    problem : Problem
-    policy : Policy
     floor : float
         The share of decisions whose arm is drawn at random.
-    horizon, runs, seed : int
     error : float
         The chance of a false winner that is accepted: what the first comparison of a bandit may
         spend, unless given.

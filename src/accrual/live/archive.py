@@ -49,9 +49,6 @@ def delete(store: Store, name: str, grace: str = GRACE, clock: SteadyClock | Non
 
     Parameters
     ----------
-    store : Store
-    name : str
-    grace : str
     clock : SteadyClock, optional
         The clock of a long-lived process: while its time has leapt, it raises `StoreError`.
     """
@@ -68,7 +65,6 @@ def erase_due(store: Store, clock: SteadyClock | None = None) -> list[str]:
 
     Parameters
     ----------
-    store : Store
     clock : SteadyClock, optional
         The clock of a long-lived process: while its time has leapt, it raises `StoreError`, and nothing is
         erased.

@@ -137,7 +137,6 @@ class ArmNames:
 
     Parameters
     ----------
-    store : Store
     bandit : int
         Its number in the store.
     """
@@ -175,7 +174,6 @@ class Followed:
     ----------
     number : int
         The bandit's number in the store.
-    bandit : Bandit
     """
 
     def __init__(self, number: int, bandit: Bandit) -> None:

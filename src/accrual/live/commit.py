@@ -102,10 +102,8 @@ class CommitQueue:
 
     Parameters
     ----------
-    store : Store
     bandit : int
         Its number in the store.
-    follower : LogFollower
     clock : callable
         Returns the time; its argument is the time of the last event.
     step : float
@@ -114,7 +112,6 @@ class CommitQueue:
         How far in the future a stated time may be.
     salt : int
         Makes this worker's draws differ from those of others; stored with every decision.
-    monitor : ArmMonitor
     """
 
     def __init__(

@@ -62,7 +62,6 @@ def read_closed(
 
     Parameters
     ----------
-    store : Store
     bandit : int
         Its number in the store.
     made : range
@@ -71,7 +70,6 @@ def read_closed(
         The bandit's: no arm has a longer one.
     features : int
         The number of features.
-    bounds : Bounds
     """
 
     def row(id: int) -> DecisionRow:
@@ -179,7 +177,6 @@ def context_worth(
 
     Parameters
     ----------
-    store : Store
     bandit : int
         Its number in the store.
     config : Config

@@ -38,7 +38,6 @@ def copy_bandit(
     ----------
     url : str
         The database.
-    old, new : str
     caps : mapping, optional
         New caps by the names of arms.
     floor : float, optional

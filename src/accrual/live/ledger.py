@@ -103,8 +103,6 @@ class Ledger:
 
     Attributes
     ----------
-    arms : ArmTable
-    features : Features or None
     decisions : int
         How many decisions have been made; also the id of the next one.
     now : float
@@ -217,7 +215,6 @@ class Ledger:
         ----------
         now : float
             The time, not before that of any earlier event.
-        n : int
         window : float, optional
             The decisions' own window; the arm's window unless given, or if the arm's is shorter. Its end acts
             like `close_decision`: the groups finish, and the totals count, with the arm's other decisions.
@@ -270,7 +267,6 @@ class Ledger:
 
         Parameters
         ----------
-        events : Events
         contexts : array, decisions x features, optional
             The contexts of its decisions, as for `decide`.
         about : sequence of bytes, optional
@@ -604,7 +600,6 @@ class ArmTable:
     ----------
     features : Features or None
         What may be known about an arm.
-    caps, windows : ndarray of float
     about : ndarray, arms x columns
         What is known about each arm, encoded for the policy; no columns if the arms have no features.
     playing : ndarray of bool

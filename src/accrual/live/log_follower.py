@@ -50,7 +50,6 @@ class LogFollower:
 
     Parameters
     ----------
-    store : Store
     bandit : int
         Its number in the store.
     new_ledger : callable
@@ -60,7 +59,6 @@ class LogFollower:
 
     Attributes
     ----------
-    ledger : Ledger
     position : int
         How far the log has been folded.
     intact : bool

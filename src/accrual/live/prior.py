@@ -46,7 +46,6 @@ def imported(prior: Fit | ClosedDecisions, config: Config, now: float) -> Import
     config : Config
         The bandit's. From arms of a fit that the bandit does not have, AgePrior learns what new arms are
         like, unless the policy was given a `history`.
-    now : float
     """
     if config.rounds:
         raise InputError(

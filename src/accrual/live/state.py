@@ -77,12 +77,10 @@ def by_level(
 
     Parameters
     ----------
-    features : Features or None
     oddities : ndarray
         How many values of each feature were unusual, as `ContextEncoder` counts them.
     params, stats : named tuple
         The policy's params and statistics.
-    arms : ArmTable
     name_of : callable
         Returns an arm's name.
     """
@@ -309,10 +307,8 @@ class StateReader:
 
     Parameters
     ----------
-    store : Store
     bandit : int
         Its number in the store.
-    config : Config
     follower : LogFollower
         The bandit's.
     """

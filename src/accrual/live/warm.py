@@ -22,7 +22,6 @@ def warm(policy: str, window: int, kinds: Sequence[str]) -> None:
 
     Parameters
     ----------
-    policy : str
     window : int
         Any window that suits the policy.
     kinds : sequence of str

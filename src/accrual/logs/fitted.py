@@ -270,10 +270,6 @@ class Arm:
 
     Attributes
     ----------
-    mean : Interval or None
-    cap : Cap or None
-    spread : Shares or None
-    sample : Sample
     large_totals : LargeTotals or None
         How much of the mean rests on the largest decisions.
     curve : Curve or None
@@ -427,7 +423,6 @@ class Recommended:
         The share of all reward that may come after that, if reward goes on fading as it did.
     faded : bool
         Whether the log shows reward fading out; if not, a longer log is needed.
-    groups : int
     """
 
     window: Interval
@@ -474,7 +469,6 @@ class Personalising:
         What kind of feature each column was taken for.
     assumed : str
         What is assumed of the log's chances of choosing.
-    decisions : int
     """
 
     value: Interval | None

@@ -151,7 +151,6 @@ def opened(
     ----------
     source : path, data frame, pair of them, or Log
         One table, a pair of decisions and pieces, or what `open_log` returned.
-    columns : mapping, optional
     **options
         As for `open_log`, and `columns` too; none for a log that is open already.
     """

@@ -123,7 +123,6 @@ def limits_of(floor: float, shares: Mapping[str, tuple[float, float]] | None, ar
 
     Parameters
     ----------
-    floor : float
     shares : mapping, optional
         Of arms' names to the least and the greatest share of the traffic.
     arms : sequence of str

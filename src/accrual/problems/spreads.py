@@ -101,12 +101,7 @@ class Spread(ABC):
         return float(pmf @ pmf)
 
     def plot(self, groups: int, path: str | os.PathLike[str] | None = None, ax: Any = None) -> Any:
-        """Draw the pmf over `groups` groups; write it to `path` if one is given.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
+        """Draw the pmf over `groups` groups; write it to `path` if one is given."""
         if ax is None:
             ax = need("matplotlib.figure", "plot").Figure(figsize=(6, 3.5), layout="tight").subplots()
         pmf = self.pmf(groups)

@@ -118,14 +118,11 @@ def cut(
     ----------
     block : str
         The name to show to people.
-    problem : Problem
     policies : dict of label to Policy
         They share their draws. A policy of your own is known by its `repr` and by the source of its module;
         one that is defined in a script or a notebook is known by its `repr` alone.
-    horizon, runs : int
     size : int
         Runs in a cell; choose it so that a cell takes a few seconds.
-    seed : int
     rounds : sequence of int, optional
         Where to note the regret; `checkpoints(horizon)` unless given.
 

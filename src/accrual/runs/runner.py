@@ -99,7 +99,6 @@ def run_cells(cells: Sequence[Cell], out: Path, executor: Executor) -> Summary:
         See `accrual.runs.cells.cut`.
     out : Path
         The folder; made if it is missing, and locked while this runs.
-    executor : Local or OnRay
 
     Raises
     ------

@@ -50,13 +50,7 @@ class RequestHead:
 
 
 class Admission:
-    """Admit requests, or refuse them.
-
-    Parameters
-    ----------
-    settings : Settings
-    ring : KeyRing
-    """
+    """Admit requests, or refuse them."""
 
     def __init__(self, settings: Settings, ring: KeyRing) -> None:
         self._names = settings.names

@@ -67,13 +67,7 @@ def prepare(settings: Settings) -> KeyRing:
 
 
 def create(settings: Settings, simulation: Simulation | None = None) -> ServiceApp:
-    """Make the application. It opens the store when it starts and closes it when it stops.
-
-    Parameters
-    ----------
-    settings : Settings
-    simulation : Simulation, optional
-    """
+    """Make the application. It opens the store when it starts and closes it when it stops."""
     ring = prepare(settings)
     metrics = Metrics()
     bandits = BanditPool(open_store(settings.store), metrics, settings.queue)

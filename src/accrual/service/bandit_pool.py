@@ -258,8 +258,6 @@ class BanditPool:
 
     Parameters
     ----------
-    store : Store
-    metrics : Metrics
     queue : int
         How many decisions and pieces may wait to be stored.
     """

@@ -59,12 +59,7 @@ _write = msgspec.json.Encoder().encode
 
 
 class BanditRoutes:
-    """Answer the routes about bandits.
-
-    Parameters
-    ----------
-    bandits : BanditPool
-    """
+    """Answer the routes about bandits."""
 
     def __init__(self, bandits: BanditPool) -> None:
         self._bandits = bandits

@@ -57,10 +57,6 @@ class ServiceApp:
     ----------
     app : Router
         Answers everything but the routes of the traffic.
-    traffic : TrafficRoutes
-    admission : Admission
-    settings : Settings
-    metrics : Metrics
     """
 
     def __init__(

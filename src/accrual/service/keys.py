@@ -81,7 +81,6 @@ class KeyRing:
 
     Parameters
     ----------
-    table : KeyTable
     required : bool
         Whether requests need a key even if none has ever been made.
     """

@@ -67,7 +67,6 @@ class Refusal(Exception):
         A key of `KINDS`.
     detail : str
         What was wrong, and what would be right.
-    headers : sequence of pairs of bytes
     """
 
     def __init__(self, kind: str, detail: str, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:

@@ -42,7 +42,6 @@ def serve(
 
     Parameters
     ----------
-    settings : Settings
     started : callable
         Called before the first request, with the address and whether requests need a key.
     simulation : Simulation, optional
@@ -117,11 +116,6 @@ class Workers:
     """The worker processes, which accept connections at one socket. A worker that has died is replaced.
 
     SIGTERM and SIGINT end all of them; each first answers the requests that it has.
-
-    Parameters
-    ----------
-    settings : Settings
-    listener : socket
     """
 
     def __init__(self, settings: Settings, listener: socket.socket) -> None:

@@ -109,7 +109,6 @@ def load(
     ----------
     path : path-like, optional
         A TOML file. The default is the file that `ACCRUAL_CONFIG` names, if any.
-    environment : mapping, optional
     options : mapping, optional
         Values by name; None counts as not given.
     """

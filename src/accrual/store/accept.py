@@ -104,7 +104,6 @@ class Acceptance:
 
     Parameters
     ----------
-    lookup : LogLookup
     head : HeadRow
         Where the log ends.
     rounds : bool

@@ -98,7 +98,6 @@ class Demo:
     ----------
     speed : float
         Simulated days in a second.
-    seed : int
 
     Examples
     --------
@@ -240,7 +239,6 @@ class Regret:
 
     Parameters
     ----------
-    policy : Policy
     floor : float
         The share of decisions whose arm is drawn at random.
     """

@@ -63,7 +63,6 @@ class BoundKernel:
 
     Attributes
     ----------
-    kernel : kernel
     run : callable
         The kernel's machine code. Before that is there, it is a function that makes it or does without.
     arrays : Any

@@ -135,7 +135,6 @@ def fingerprint(dispatcher: Any, *hosts: type) -> str | None:
 
     Parameters
     ----------
-    dispatcher : kernel
     hosts : type
         Classes in plain Python that prepare what the kernel works on; their source counts as well.
 

@@ -158,10 +158,6 @@ def _pool(count: Floats, totals: Sequence[Floats]) -> Floats:
 class Posterior:
     """What the arms' true means may be, given the log; see the module's text.
 
-    Parameters
-    ----------
-    seen : Means
-
     Examples
     --------
     >>> even = Means(np.full(3, 1000.0), np.array([1.0, 1.01, 0.99]), np.ones(3))

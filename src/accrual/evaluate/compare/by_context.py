@@ -58,7 +58,6 @@ class ContextComparison:
     ----------
     lines : list of ContextLine
         The first is AgeLinTS.
-    horizon, runs : int
     worth : Personalising
         What choosing by context is worth, as a fit finds it.
     fitted : Fitted or None
@@ -171,7 +170,6 @@ def compare_contexts(
         Beside AgeLinTS; AgeLinTS waiting, and AgeTS without contexts, if there are none.
     horizon : int or None
         Decisions of a run; as many as the log has, and 20,000 at most, unless given.
-    runs, seed : int
     """
     runs, seed = whole("runs", runs, 2, 10_000), whole("seed", seed, 0, SEED_MOST)
     horizon = min(len(log.at), HORIZON_MOST) if horizon is None else whole("horizon", horizon, 1, ROUND_MOST)

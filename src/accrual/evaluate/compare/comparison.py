@@ -268,8 +268,6 @@ def lines(
 
     Parameters
     ----------
-    result : Result
-    play : Play
     best : ndarray
         draws x arms: which arms were best.
     """

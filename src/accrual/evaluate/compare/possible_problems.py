@@ -47,8 +47,6 @@ class PossibleProblems:
 
     Attributes
     ----------
-    means : Means
-    posterior : Posterior
     signal : Signal
         Whether arms differ in what they pay.
     """

@@ -237,8 +237,6 @@ def judge_all(
 
     Parameters
     ----------
-    log : ReplayLog
-    policies : dict of label to Policy or Fixed
     method : {"rejection", "weighting", "doubly robust"}
         For policies that learn.
     seed : int

@@ -142,8 +142,6 @@ def from_log(log: Log, fitted: Fitted, uniform: bool) -> ReplayLog:
 
     Parameters
     ----------
-    log : Log
-    fitted : Fitted
     uniform : bool
         Whether every arm had the same chance; otherwise the log must say which chance it had.
     """

@@ -22,11 +22,6 @@ ContextRows = Sequence[Sequence[float]] | Floats  # decisions x features
 class ContextEncoder:
     """Encodes the contexts of the next decisions for a policy, and counts unusual values.
 
-    Parameters
-    ----------
-    features : Features or None
-    policy : Policy
-
     Attributes
     ----------
     used : bool

@@ -38,8 +38,6 @@ def make_kernel(
 
     Parameters
     ----------
-    functions : Functions
-    feedback : {"totals", "pieces", "groups"}
     contextual : bool
         Whether the functions take a context.
     numbered : bool

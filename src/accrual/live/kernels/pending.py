@@ -250,7 +250,6 @@ class Pending(NamedTuple):
         that still takes pieces.
     where : ndarray
         A ring: the row of each decision, or CLOSED.
-    queues : Queues
     paid : ndarray
         Rows x groups: what each group has paid.
     arms, propensities : ndarray
@@ -262,7 +261,6 @@ class Pending(NamedTuple):
         A ring x streams: what has come of each stream other than the reward.
     contexts : ndarray
         Rows x width: the encoded context of each decision; of width 0 for a policy without contexts.
-    sums : OpenSums
     """
 
     counts: Ints

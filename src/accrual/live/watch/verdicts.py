@@ -234,12 +234,10 @@ def verdict(
 
     Parameters
     ----------
-    evidence : Evidence
     playing : sequence of int
         The arms in play.
     name : callable
         Returns an arm's name.
-    pace : Pace
     alarms : sequence of ChangedArm
         The arms that no longer pay as they did.
     """

@@ -97,12 +97,10 @@ class Watcher(ABC):
 
         Parameters
         ----------
-        arrays : named tuple
         playing : sequence of int
             The arms in play.
         name_of : callable
             Returns an arm's name.
-        pace : Pace
         said : mapping
             What the watchers before this one in the list say, by their names.
         """

@@ -464,8 +464,6 @@ def arm_mean(value: float, scores: ScoreSums, cap: float, signed: bool, plain: b
 
     Parameters
     ----------
-    value : float
-    scores : ScoreSums
     cap : float
         Infinite where the user gave none.
     signed : bool

@@ -95,7 +95,6 @@ class CoarseGrid:
 
     Parameters
     ----------
-    cells : Grid
     ends : array_like
         The number of cells that are over at the end of each bin, rising.
     """

@@ -32,7 +32,6 @@ class GroupEstimate:
     ----------
     seen : ndarray
         Decisions that have completed each group.
-    group_means : ndarray
     covariance : ndarray
         Of the group means.
     """

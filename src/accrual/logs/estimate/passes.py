@@ -122,8 +122,6 @@ def final_pass(log: Log, groups: Grid, bins: Grid, largest: Floats, sample: int)
 
     Parameters
     ----------
-    log : Log
-    groups, bins : Grid
     largest : ndarray
         What no decision of each arm pays more than, taking every piece as positive.
     sample : int

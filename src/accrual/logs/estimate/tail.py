@@ -36,7 +36,6 @@ class Tail:
     heavier : bool
         Whether more came in the second half of the window than the first half allows if the hazard
         never falls. Then take `share` for too small.
-    window : float
     """
 
     share: float

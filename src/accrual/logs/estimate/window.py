@@ -120,9 +120,6 @@ def cut_window(curve: ArrivalCurve, log: Log, window: float, given: int | None, 
 
     Parameters
     ----------
-    curve : ArrivalCurve
-    log : Log
-    window : float
     given : int or None
         The number of groups that the user asks for.
     closed : int

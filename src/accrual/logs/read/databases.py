@@ -56,7 +56,6 @@ def fetch(given: str, role: str, folder: Path, bandit: str | None) -> dict[str, 
 
     Parameters
     ----------
-    given : str
     role : {"decisions", "pieces"}
         What it is given as; an address with just one table has that.
     folder : Path

@@ -214,7 +214,6 @@ class SQLiteFile:
     ----------
     writer : apsw.Connection or None
         None where it is open for reading only, or closed.
-    reader : apsw.Connection
     """
 
     def __init__(self, path: str, readonly: bool, forget: Callable[[], None]) -> None:

@@ -62,7 +62,6 @@ class FileLock:
     ----------
     path : str
         A file that is there.
-    why : str
     """
 
     def __init__(self, path: str, why: str) -> None:

@@ -85,7 +85,6 @@ class TableLookup(LogLookup):
     ----------
     connection : apsw.Connection
         In a transaction.
-    bandit : int
     """
 
     def __init__(self, connection: apsw.Connection, bandit: int) -> None:

@@ -91,7 +91,6 @@ def policies(problem: Problem, names: Sequence[str] = ()) -> dict[str, Policy]:
 
     Parameters
     ----------
-    problem : Problem
     names : sequence of str
         Rows of `usual_rows`, or any policy as text; all the usual rows for none.
 
