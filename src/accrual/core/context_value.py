@@ -26,55 +26,37 @@ _ASTRAY = 6.0  # standard errors by which weights may miss their expected sum
 
 @dataclass(frozen=True)
 class Winner:
-    """A part of the decisions for which another arm pays more than the arm that is best for all.
-
-    Attributes
-    ----------
-    part : str
-        The part, by a feature, such as ``"country=us"``.
-    arm : str
-        The arm that pays more there.
-    than : str
-        The arm that pays best for all.
-    more : Interval
-        How much more it pays per decision. All such intervals hold together with 95 %.
-    """
+    """A part of the decisions for which another arm pays more than the arm that is best for all."""
 
     part: str
+    """The part, by a feature, such as ``"country=us"``."""
     decisions: int
     arm: str
+    """The arm that pays more there."""
     than: str
+    """The arm that pays best for all."""
     more: Interval
+    """How much more it pays per decision. All such intervals hold together with 95 %."""
 
 
 @dataclass(frozen=True)
 class ContextValue:
-    """What choosing by context is worth.
-
-    Attributes
-    ----------
-    more : Interval or None
-        How much more a decision pays if a linear model chooses its arm by context than if every decision
-        gets the arm that pays best on average. None if that cannot be told (`reason` says why).
-    chosen, pays : Interval or None
-        What a decision pays if the model chooses its arm; what a decision of the best arm pays.
-    single : str
-        The best arm; several arms if folds of the decisions disagree on it.
-    effective : float
-        How many decisions of equal weight the interval rests on.
-    reason : str
-        Why nothing can be told; empty if something can.
-    winners : tuple of Winner
-        The parts for which another arm pays more.
-    """
+    """What choosing by context is worth."""
 
     more: Interval | None = None
+    """How much more a decision pays if a linear model chooses its arm by context than if every decision gets
+    the arm that pays best on average. None if that cannot be told (`reason` says why)."""
     chosen: Interval | None = None
     pays: Interval | None = None
+    """What a decision pays if the model chooses its arm (`chosen`), and one of the best arm (`pays`)."""
     single: str = ""
+    """The best arm; several arms if folds of the decisions disagree on it."""
     effective: float = 0.0
+    """How many decisions of equal weight the interval rests on."""
     reason: str = ""
+    """Why nothing can be told; empty if something can."""
     winners: tuple[Winner, ...] = ()
+    """The parts for which another arm pays more."""
 
 
 def context_value(

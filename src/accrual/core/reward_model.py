@@ -23,23 +23,16 @@ _PENALTIES = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)  # decisions that the prior "like
 
 
 class Observed(NamedTuple):
-    """Decisions whose reward is known.
-
-    Attributes
-    ----------
-    x : ndarray
-        Decisions x width: contexts, each of which begins with 1.
-    arm, reward, propensity : ndarray
-        Of each decision.
-    arms : int
-        How many arms there are.
-    """
+    """Decisions whose reward is known."""
 
     x: Floats
+    """Decisions x width: contexts, each of which begins with 1."""
     arm: Ints
     reward: Floats
     propensity: Floats
+    """`arm`, `reward` and `propensity` are of each decision."""
     arms: int
+    """How many arms there are."""
 
 
 class _Sums(NamedTuple):
@@ -51,23 +44,16 @@ class _Sums(NamedTuple):
 
 
 class CrossFit(NamedTuple):
-    """What models predict for decisions that they were not fitted to.
-
-    Attributes
-    ----------
-    expected : ndarray
-        Decisions x arms: the expected reward. It is minus infinity for an arm that has too few decisions or
-        that may not be chosen, and NaN for decisions that are not judged.
-    single : ndarray
-        For each decision, the arm with the greatest expected reward on average over the contexts that the
-        decision's model was fitted to.
-    judged : ndarray of bool
-        Which decisions have a model.
-    """
+    """What models predict for decisions that they were not fitted to."""
 
     expected: Floats
+    """Decisions x arms: the expected reward. It is minus infinity for an arm that has too few decisions or
+    that may not be chosen, and NaN for decisions that are not judged."""
     single: Ints
+    """For each decision, the arm with the greatest expected reward on average over the contexts that the
+    decision's model was fitted to."""
     judged: Bools
+    """Which decisions have a model."""
 
     @property
     def choice(self) -> Ints:

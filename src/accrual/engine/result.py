@@ -30,21 +30,6 @@ _FORMAT = 1  # of the files that `Result.save` writes
 class Result:
     """Regret of several policies on the same draws.
 
-    Attributes
-    ----------
-    labels : tuple of str
-        The policies, in the order of the arrays' first axis.
-    rounds : ndarray
-        The checkpoints.
-    regret : ndarray
-        Policies x runs x checkpoints.
-    pulls : ndarray
-        Decisions of each arm at the horizon, policies x runs x arms.
-    runs : range
-        The numbers of the runs.
-    meta : dict
-        What was simulated: seed, horizon, arms, window, and the version of accrual that did it.
-
     Examples
     --------
     >>> import accrual as ac
@@ -53,11 +38,17 @@ class Result:
     """
 
     labels: tuple[str, ...]
+    """The policies, in the order of the arrays' first axis."""
     rounds: Ints
+    """The checkpoints."""
     regret: Floats
+    """Policies x runs x checkpoints."""
     pulls: Ints
+    """Decisions of each arm at the horizon, policies x runs x arms."""
     runs: range
+    """The numbers of the runs."""
     meta: dict[str, Any] = field(default_factory=dict)
+    """What was simulated: seed, horizon, arms, window, and the version of accrual that did it."""
 
     @property
     def final_regret(self) -> Floats:

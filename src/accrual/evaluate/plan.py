@@ -55,21 +55,12 @@ class FloorLine(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What to expect of a test, floor by floor.
-
-    Attributes
-    ----------
-    lines : tuple of FloorLine
-        The first is that of the given floor.
-    window : float
-        Decisions that are made while the last one's window is open.
-    per_day : float or None
-    difference : float
-    arms : int
-    """
+    """What to expect of a test, floor by floor."""
 
     lines: tuple[FloorLine, ...]
+    """The first is that of the given floor."""
     window: float
+    """Decisions that are made while the last one's window is open."""
     per_day: float | None
     difference: float
     arms: int
@@ -283,21 +274,14 @@ def even_shares(arms: int, floor: float) -> Shares:
 
 
 class Trials(NamedTuple):
-    """The outcome of a number of runs.
-
-    Attributes
-    ----------
-    winner : ndarray of int
-        The arm that was first named in each run; -1 where none was.
-    round : ndarray of int
-        The round in which it was named; 0 where none was.
-    regret : ndarray
-        What each run lost against the best arm.
-    """
+    """The outcome of a number of runs."""
 
     winner: Ints
+    """The arm that was first named in each run; -1 where none was."""
     round: Ints
+    """The round in which it was named; 0 where none was."""
     regret: Floats
+    """What each run lost against the best arm."""
 
 
 def trials(

@@ -26,23 +26,16 @@ _CHUNK = 1 << 16  # events read at a time
 
 
 class ClosedLog(NamedTuple):
-    """Consecutive decisions whose windows are over, in the order in which they were made.
-
-    Attributes
-    ----------
-    arm, total, propensity : ndarray
-        Of each decision; the propensity is 0 if none was recorded.
-    contexts : ndarray
-        Decisions x features, as stored.
-    closed : int
-        How many decisions of the bandit have closed in all, without imported ones.
-    """
+    """Consecutive decisions whose windows are over, in the order in which they were made."""
 
     arm: Ints
     total: Floats
     propensity: Floats
+    """`arm`, `total` and `propensity` are of each decision; a propensity of 0 was not recorded."""
     contexts: Floats
+    """Decisions x features, as stored."""
     closed: int
+    """How many decisions of the bandit have closed in all, without imported ones."""
 
 
 class Bounds(NamedTuple):
@@ -133,41 +126,28 @@ class ContextWorth:
     The estimate uses closed decisions and their propensities. A linear model is fitted to earlier decisions
     and chooses for later ones: once for each by its context, and once the same arm for all. Intervals are
     95 %, for one look: they are not for stopping.
-
-    Attributes
-    ----------
-    more : Interval or None
-        How much more a decision pays if its arm is chosen by context; None if it cannot be told.
-    with_contexts : Interval or None
-        What a decision pays if its arm is chosen by context.
-    without : Interval or None
-        What a decision pays if every decision gets the one arm that pays best.
-    single : str
-        The one arm that pays best; several arms if that changed in the course of the decisions.
-    winners : tuple of Winner
-        The contexts for which another arm pays more; their intervals hold together with 95 %.
-    decisions : int
-        How many closed decisions are used: the last ones, of which the first fifth only trains the model.
-    closed : int
-        How many decisions have closed in all.
-    effective : float
-        How many decisions of equal weight would give figures as certain as these.
-    reason : str
-        Why nothing can be told; empty if it can.
-    sentence : str
-        The result in words.
     """
 
     more: Interval | None
+    """How much more a decision pays if its arm is chosen by context; None if it cannot be told."""
     with_contexts: Interval | None
+    """What a decision pays if its arm is chosen by context."""
     without: Interval | None
+    """What a decision pays if every decision gets the one arm that pays best."""
     single: str
+    """The one arm that pays best; several arms if that changed in the course of the decisions."""
     winners: tuple[Winner, ...]
+    """The contexts for which another arm pays more; their intervals hold together with 95 %."""
     decisions: int
+    """How many closed decisions are used: the last ones, of which the first fifth only trains the model."""
     closed: int
+    """How many decisions have closed in all."""
     effective: float
+    """How many decisions of equal weight would give figures as certain as these."""
     reason: str
+    """Why nothing can be told; empty if it can."""
     sentence: str
+    """The result in words."""
 
 
 def context_worth(

@@ -22,54 +22,37 @@ from accrual.store.events import DecisionRow
 
 @dataclass(frozen=True)
 class Reason:
-    """What the policy knew of an arm in play when it made a decision.
-
-    Attributes
-    ----------
-    index : float or None
-        The policy chooses the arm with the largest index. None if nothing was known about the arm.
-    terms : dict of str to float
-        What the index is made of, as the policy names it.
-    estimate : float or None
-        As in the state, at that moment; None while nothing was known, and unless the policy's name begins
-        with Age.
-    """
+    """What the policy knew of an arm in play when it made a decision."""
 
     arm: str
     index: float | None
+    """The policy chooses the arm with the largest index. None if nothing was known about the arm."""
     terms: dict[str, float]
+    """What the index is made of, as the policy names it."""
     estimate: float | None
+    """As in the state, at that moment; None while nothing was known, and unless the policy's name begins with
+    Age."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a decision chose its arm.
-
-    Attributes
-    ----------
-    at : float
-        The round, or the time in seconds since 1970.
-    propensity : float or None
-        The probability with which the arm was chosen; None without a floor.
-    first : bool
-        Whether the arm was chosen because nothing was known about it yet.
-    drawn : bool
-        Whether the arm was drawn at random, because of the floor, in place of the policy's own choice.
-    exact : bool
-        Whether the state, computed again from the log, gives the same choice.
-    context : dict of str to value
-        The decision's context; empty for a bandit without features.
-    """
+    """Why a decision chose its arm."""
 
     id: int
     arm: str
     at: float
+    """The round, or the time in seconds since 1970."""
     propensity: float | None
+    """The probability with which the arm was chosen; None without a floor."""
     first: bool
+    """Whether the arm was chosen because nothing was known about it yet."""
     drawn: bool
+    """Whether the arm was drawn at random, because of the floor, in place of the policy's own choice."""
     reasons: list[Reason]
     exact: bool
+    """Whether the state, computed again from the log, gives the same choice."""
     context: dict[str, FeatureValue] = field(default_factory=dict)
+    """The decision's context; empty for a bandit without features."""
 
 
 def decision_to_explain(store: Store, bandit: int, id: int, imported: int) -> DecisionRow:

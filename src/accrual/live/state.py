@@ -28,41 +28,28 @@ from accrual.store.base import Store
 
 @dataclass(frozen=True)
 class LevelState:
-    """What the policy expects of the arms in play at one level of a feature.
-
-    Attributes
-    ----------
-    level : str
-        For a number, one of the two ends of its range.
-    expected : dict of str to float
-        By arm, an estimate of what a decision pays in all, if the other features are as they are on average.
-    """
+    """What the policy expects of the arms in play at one level of a feature."""
 
     level: str
+    """For a number, one of the two ends of its range."""
     expected: dict[str, float]
+    """By arm, an estimate of what a decision pays in all, if the other features are as they are on
+    average."""
 
 
 @dataclass(frozen=True)
 class FeatureState:
-    """What is known about a feature.
-
-    Attributes
-    ----------
-    unknown : int
-        Decisions with a level that was not declared.
-    missing : int
-        Decisions without a value.
-    beyond : int
-        Decisions with a number out of range, which counts as the nearest end.
-    levels : list of LevelState
-        Empty while nothing is known, and for every policy but AgeLinTS.
-    """
+    """What is known about a feature."""
 
     name: str
     unknown: int
+    """Decisions with a level that was not declared."""
     missing: int
+    """Decisions without a value."""
     beyond: int
+    """Decisions with a number out of range, which counts as the nearest end."""
     levels: list[LevelState]
+    """Empty while nothing is known, and for every policy but AgeLinTS."""
 
 
 def by_level(
@@ -125,33 +112,6 @@ class ArmState:
     The estimate is a sum over ages: at each age, the average pay of the decisions that have reached that age.
     Once a window has closed, it is the average total; if all have closed, the plain mean of the totals. It
     is never cut off at the cap. The interval is cut off there, unless a decision has paid more than the cap.
-
-    Attributes
-    ----------
-    pending : int
-        Decisions whose window has not closed.
-    observed : float
-        Reward that arrived in time.
-    expected : float or None
-        Reward still to come from pending decisions, at all ages up to the window. For ages beyond `reached`
-        it is a guess: the arm is assumed to pay as other arms do. At ages that no arm has reached, it is
-        assumed to pay evenly, or as the policy's prior says.
-    estimate : float or None
-        An estimate of what one decision pays on average, up to the age `reached`; None while nothing is
-        known.
-    interval : (float, float) or None
-        An interval for the estimate. It aims at 95 % and is a heuristic (docs/verdicts.md says what it
-        covered in tests). It holds for one look at one arm. Do not stop a test because of it.
-    reached : float
-        The greatest age that a decision of the arm has reached, up to its window.
-    above_cap : int
-        Decisions that have paid more in all than the cap.
-    share : float
-        The arm's share of the last 1,000 decisions.
-    spread : list of float
-        The shares of the arm's reward at the ages up to each of the state's `ages`.
-    about : dict of str to value, or None
-        The arm's features; None for a bandit without arm_features.
     """
 
     name: str
@@ -159,57 +119,58 @@ class ArmState:
     retired: bool
     decisions: int
     pending: int
+    """Decisions whose window has not closed."""
     observed: float
+    """Reward that arrived in time."""
     expected: float | None
+    """Reward still to come from pending decisions, at all ages up to the window. For ages beyond `reached` it
+    is a guess: the arm is assumed to pay as other arms do. At ages that no arm has reached, it is assumed to
+    pay evenly, or as the policy's prior says."""
     estimate: float | None
+    """An estimate of what one decision pays on average, up to the age `reached`; None while nothing is
+    known."""
     interval: tuple[float, float] | None
+    """An interval for the estimate. It aims at 95 % and is a heuristic (docs/verdicts.md says what it covered
+    in tests). It holds for one look at one arm. Do not stop a test because of it."""
     reached: float
+    """The greatest age that a decision of the arm has reached, up to its window."""
     above_cap: int
+    """Decisions that have paid more in all than the cap."""
     share: float
+    """The arm's share of the last 1,000 decisions."""
     spread: list[float]
+    """The shares of the arm's reward at the ages up to each of the state's `ages`."""
     about: dict[str, FeatureValue] | None = None
+    """The arm's features; None for a bandit without arm_features."""
 
 
 @dataclass(frozen=True)
 class BanditState:
-    """What is known about a bandit at one position of its log. What a watcher says is under its name.
-
-    Attributes
-    ----------
-    at : float
-        The time of the last event: a round, or seconds since 1970.
-    pending : int
-        Decisions whose window has not closed.
-    late : int
-        Pieces that came too late, since the first decision.
-    ages : list of float
-        The ages at which the parts of a `spread` end.
-    features : list of FeatureState
-        Empty for a bandit without features.
-    guardrails : list of GuardrailState
-        Empty for a bandit without guardrails.
-    alarm : AlarmState
-        Whether arms still pay as they did.
-    duplicates : int
-        Requests sent again and counted once, since this process opened the bandit.
-    behind : int
-        Events that other processes stored and that this state does not have yet.
-    """
+    """What is known about a bandit at one position of its log. What a watcher says is under its name."""
 
     name: str
     position: int
     at: float
+    """The time of the last event: a round, or seconds since 1970."""
     decisions: int
     pending: int
+    """Decisions whose window has not closed."""
     late: int
+    """Pieces that came too late, since the first decision."""
     ages: list[float]
+    """The ages at which the parts of a `spread` end."""
     arms: list[ArmState]
     features: list[FeatureState]
+    """Empty for a bandit without features."""
     verdict: Verdict
     alarm: AlarmState
+    """Whether arms still pay as they did."""
     guardrails: Sequence[GuardrailState] = ()
+    """Empty for a bandit without guardrails."""
     duplicates: int = field(default=0, compare=False)  # not of the log, as the others are
+    """Requests sent again and counted once, since this process opened the bandit."""
     behind: int = field(default=0, compare=False)
+    """Events that other processes stored and that this state does not have yet."""
 
     def __repr__(self) -> str:
         known = [arm for arm in self.arms if arm.estimate is not None and not arm.retired]

@@ -45,50 +45,32 @@ _BARS_MOST = 40  # points with error bars; beyond that intervals are drawn as ba
 
 @dataclass(frozen=True, repr=False)
 class Fitted:
-    """What `fit_log` found.
-
-    Attributes
-    ----------
-    window : float
-        In the log's unit of time (`unit`): seconds, or its own numbers.
-    groups : int
-    rate : float
-        Decisions per unit of time.
-    log : mapping
-        What was found in the log: counts, first and end, columns, notes.
-    open : int
-        Decisions whose window had not closed at the log's end.
-    late : int
-        Pieces that came after the window; left out.
-    spread : Shares
-        Of all arms together.
-    arrived : mapping
-        ``ages``, and the share of the reward that has come by them (``value``, ``low``, ``high``).
-    arms : sequence of Arm
-    recommended : Recommended
-    findings : sequence of Finding
-    cautions : sequence of str
-        Which means and intervals may be wrong, and why.
-    warnings : sequence of str
-    contexts : Personalising or None
-        What choosing by context would be worth; None where the fit was given no contexts.
-    """
+    """What `fit_log` found."""
 
     unit: str
     window: float
+    """In the log's unit of time (`unit`): seconds, or its own numbers."""
     groups: int
     rate: float
+    """Decisions per unit of time."""
     open: int
+    """Decisions whose window had not closed at the log's end."""
     late: int
+    """Pieces that came after the window; left out."""
     log: Mapping[str, Any]
+    """What was found in the log: counts, first and end, columns, notes."""
     spread: Shares
+    """Of all arms together."""
     arrived: Mapping[str, Sequence[float]]
+    """``ages``, and the share of the reward that has come by them (``value``, ``low``, ``high``)."""
     recommended: Recommended
     findings: Sequence[Finding]
     cautions: Sequence[str]
+    """Which means and intervals may be wrong, and why."""
     warnings: Sequence[str]
     arms: Sequence[Arm]
     contexts: Personalising | None = None
+    """What choosing by context would be worth; None where the fit was given no contexts."""
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Fitted:
@@ -266,17 +248,7 @@ def _settled(rows: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Arm:
-    """What is known about one arm; all but counts are None where fewer than two decisions have closed.
-
-    Attributes
-    ----------
-    large_totals : LargeTotals or None
-        How much of the mean rests on the largest decisions.
-    curve : Curve or None
-        What a decision has paid by each age.
-    clusters : int or None
-        How many clusters of decisions the arm has; None where the fit was not told of any.
-    """
+    """What is known about one arm; all but counts are None where fewer than two decisions have closed."""
 
     name: str
     decisions: int
@@ -286,111 +258,79 @@ class Arm:
     spread: Shares | None
     sample: Sample = field(repr=False)
     large_totals: LargeTotals | None = None
+    """How much of the mean rests on the largest decisions."""
     curve: Curve | None = None
+    """What a decision has paid by each age."""
     clusters: int | None = None
+    """How many clusters of decisions the arm has; None where the fit was not told of any."""
 
 
 @dataclass(frozen=True)
 class LargeTotals:
-    """How much of what an arm paid came from its largest decisions.
-
-    Attributes
-    ----------
-    largest, ten : float
-        The share of all that was paid that the largest decision paid, and the ten largest.
-    variance : float
-        The share of the variance of the arm's mean that one decision makes.
-    index : float or None
-        The tail index of totals: about x**-index exceed x, a large number. None where too few paid to tell.
-    heavy : bool
-        Whether the interval of the mean cannot be trusted because of them, or because of those of all arms
-        together.
-    """
+    """How much of what an arm paid came from its largest decisions."""
 
     largest: float
     ten: float
+    """`largest` and `ten`: the share of all pay that the largest decision paid, and the ten largest."""
     variance: float
+    """The share of the variance of the arm's mean that one decision makes."""
     index: float | None
+    """The tail index of totals: about x**-index exceed x, a large number. None where too few paid to tell."""
     heavy: bool
+    """Whether the interval of the mean cannot be trusted because of them, or because of those of all arms
+    together."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """What a decision has paid on average by the end of each group: the mean cumulative function.
-
-    Attributes
-    ----------
-    value, low, high : sequence of float
-        With 95 % intervals, each for its own age.
-    followed : sequence of int
-        How many decisions were followed up to that age.
-    """
+    """What a decision has paid on average by the end of each group: the mean cumulative function."""
 
     value: Sequence[float]
     low: Sequence[float]
     high: Sequence[float]
+    """`low` to `high` is a 95 % interval, each for its own age."""
     followed: Sequence[int]
+    """How many decisions were followed up to that age."""
 
 
 @dataclass(frozen=True)
 class Shares:
-    """A spread over the groups of the window, with 95 % intervals.
-
-    Attributes
-    ----------
-    value, low, high : sequence of float
-        Of each group.
-    rows : sequence of sequence of float
-        At most ten, of several groups each: the last of them (from 1), their share, low, high.
-    """
+    """A spread over the groups of the window, with 95 % intervals."""
 
     value: Sequence[float]
     low: Sequence[float]
     high: Sequence[float]
+    """`value`, `low` and `high` are of each group."""
     rows: Sequence[Sequence[float]]
+    """At most ten, of several groups each: the last of them (from 1), their share, low, high."""
 
 
 @dataclass(frozen=True)
 class Cap:
-    """The greatest total of one decision of an arm: it cannot be learned from a log.
-
-    Attributes
-    ----------
-    used : float
-        What a problem is made with: the user's own if there is one, otherwise the largest total of a
-        decision, closed or open.
-    observed : float
-        The largest total of a closed decision.
-    quantile : float
-        The total that 99.9 % of closed decisions do not exceed.
-    given : float or None
-        The user's own.
-    """
+    """The greatest total of one decision of an arm: it cannot be learned from a log."""
 
     used: float
+    """What a problem is made with: the user's own if there is one, otherwise the largest total of a decision,
+    closed or open."""
     observed: float
+    """The largest total of a closed decision."""
     quantile: float
+    """The total that 99.9 % of closed decisions do not exceed."""
     given: float | None
+    """The user's own."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Closed decisions of an arm, with the true ages and values of their pieces.
-
-    Attributes
-    ----------
-    scale : float
-        What to multiply values by, so that the sample's mean is the arm's.
-    lengths : ndarray
-        How many pieces each decision has; 0 for one that paid nothing.
-    ages, values : ndarray
-        Of all pieces, decision after decision.
-    """
+    """Closed decisions of an arm, with the true ages and values of their pieces."""
 
     scale: float
+    """What to multiply values by, so that the sample's mean is the arm's."""
     lengths: Ints = field(repr=False)
+    """How many pieces each decision has; 0 for one that paid nothing."""
     ages: Floats = field(repr=False)
     values: Floats = field(repr=False)
+    """`ages` and `values` are of all pieces, decision after decision."""
 
     def rows(self, window: float, groups: int) -> Floats:
         """Return what each decision paid in each group of the window, scaled: decisions x groups.
@@ -411,24 +351,16 @@ class Sample:
 
 @dataclass(frozen=True)
 class Recommended:
-    """A window and a number of groups.
-
-    Attributes
-    ----------
-    window : Interval
-        The age by which 99 % has come of the reward that comes within `watched`.
-    watched : float
-        The age up to which the log shows anything.
-    beyond : Interval
-        The share of all reward that may come after that, if reward goes on fading as it did.
-    faded : bool
-        Whether the log shows reward fading out; if not, a longer log is needed.
-    """
+    """A window and a number of groups."""
 
     window: Interval
+    """The age by which 99 % has come of the reward that comes within `watched`."""
     watched: float
+    """The age up to which the log shows anything."""
     beyond: Interval
+    """The share of all reward that may come after that, if reward goes on fading as it did."""
     faded: bool
+    """Whether the log shows reward fading out; if not, a longer log is needed."""
     groups: int
 
 
@@ -448,37 +380,25 @@ class Finding:
 
 @dataclass(frozen=True)
 class Personalising:
-    """What choosing by context would be worth; docs/log_contexts.md says how it is found.
-
-    Attributes
-    ----------
-    value : Interval or None
-        By how much a decision would pay more if its arm were chosen by a linear model of the contexts than if
-        all got the arm that pays best on average; None where the log cannot tell (`reason`).
-    pays : Interval or None
-        What a decision of that one arm pays.
-    single : str
-        That arm; several where folds of the log disagree on it.
-    effective : float
-        How many decisions of equal weight the figure rests on.
-    reason : str
-        Why the log cannot tell.
-    winners : sequence of Winner
-        The contexts in which another arm pays more.
-    features : sequence of str
-        What kind of feature each column was taken for.
-    assumed : str
-        What is assumed of the log's chances of choosing.
-    """
+    """What choosing by context would be worth; docs/log_contexts.md says how it is found."""
 
     value: Interval | None
+    """By how much a decision would pay more if its arm were chosen by a linear model of the contexts than if
+    all got the arm that pays best on average; None where the log cannot tell (`reason`)."""
     pays: Interval | None
+    """What a decision of that one arm pays."""
     single: str
+    """That arm; several where folds of the log disagree on it."""
     effective: float
+    """How many decisions of equal weight the figure rests on."""
     reason: str
+    """Why the log cannot tell."""
     winners: Sequence[Winner]
+    """The contexts in which another arm pays more."""
     features: Sequence[str]
+    """What kind of feature each column was taken for."""
     assumed: str
+    """What is assumed of the log's chances of choosing."""
     decisions: int
 
 

@@ -64,7 +64,6 @@ class Log:
       `own_window` are NULL where the log has none. Contexts are further columns, as text: see `contexts`.
       `decided`, from which it is made, also has `cluster`, NULL where the log has none.
     - ``pieces(decision, age, value)``, in the order of decisions.
-
     """
 
     def __init__(self, folder: tempfile.TemporaryDirectory[str], memory: str) -> None:

@@ -80,18 +80,12 @@ def drawn(shares: Shares, pick: int, u: float) -> tuple[int, float]:
 
 
 class Limits(NamedTuple):
-    """How a user limits the shares of the traffic.
-
-    Attributes
-    ----------
-    floor : float
-        The share of decisions whose arm is drawn at random, all arms in play alike.
-    bounds : tuple of (float, float)
-        For the first arms, in order, the least and the greatest share of the traffic.
-    """
+    """How a user limits the shares of the traffic."""
 
     floor: float = 0.0
+    """The share of decisions whose arm is drawn at random, all arms in play alike."""
     bounds: tuple[tuple[float, float], ...] = ()
+    """For the first arms, in order, the least and the greatest share of the traffic."""
 
     @property
     def any(self) -> bool:

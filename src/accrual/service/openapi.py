@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import itertools
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import is_dataclass
+from typing import Any, cast, get_args, get_type_hints
 
 import msgspec
 
@@ -22,8 +25,7 @@ decision or piece is durable.
 
 Errors are problem documents (RFC 9457). A program should use the last word of their `type`.
 """
-_SECTION = re.compile(r"\n\n([A-Z]\w+)\n-{3,}\n")  # of a docstring
-_ATTRIBUTE = re.compile(r"^(\w+) : .*\n((?:    .*\n)+)", re.MULTILINE)
+_SECTION = re.compile(r"\n\n[A-Z]\w+\n-{3,}\n")  # of a docstring
 _PATH: dict[str, tuple[str, dict[str, Any]]] = {  # the parts of a path in braces
     "bandit": ("A bandit's name.", {"type": "string", "pattern": BANDIT}),
     "id": ("A decision's id.", {"type": "integer", "minimum": 0, "maximum": WHOLE_MOST}),
@@ -37,8 +39,9 @@ def openapi_document(operations: Sequence[Operation]) -> dict[str, Any]:
         [*types, ProblemDocument], ref_template=_SCHEMAS + "{name}"
     )
     shape = dict(zip(map(repr, types), shapes, strict=False))
-    for schema in schemas.values():
-        _describe(schema)
+    sent = {kind.__name__: kind for row in operations for kind in _dataclasses(row.out)}
+    for name, schema in schemas.items():
+        _describe(schema, sent.get(name))
     paths: dict[str, Any] = {}
     for row in operations:
         parameters = [_path_parameter(name) for name in _PATH if f"{{{name}}}" in row.path]
@@ -73,20 +76,34 @@ def openapi_document(operations: Sequence[Operation]) -> dict[str, Any]:
     return renamed
 
 
-def _describe(schema: dict[str, Any]) -> None:
-    """Divide a class's docstring into the description of its schema and those of its fields.
+def _dataclasses(kind: Any) -> Iterator[type]:
+    """Yield the dataclasses that a type is made of: what `live` returns is sent as it is."""
+    if is_dataclass(kind):
+        yield cast(type, kind)
+    for part in get_type_hints(kind).values() if is_dataclass(kind) else get_args(kind):
+        yield from _dataclasses(part)
 
-    A class of `live` describes its fields in the section "Attributes", and every field of it is always sent.
-    """
-    text, *sections = _SECTION.split(inspect.cleandoc(schema.get("description", "")))
+
+def _describe(schema: dict[str, Any], kind: type | None) -> None:
+    """Describe a schema by the docstring of its class; and its fields, all of them sent, if `live` has it."""
+    text = _SECTION.split(inspect.cleandoc(schema.get("description", "")))[0]
     schema["description"] = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
-    for title, body in zip(sections[::2], sections[1::2], strict=True):
-        if title == "Attributes":
-            schema["required"] = list(schema["properties"])
-            for name, told in _ATTRIBUTE.findall(body + "\n"):
-                described = schema["properties"][name]
-                said = " ".join(told.split()).replace(". None", ". Null")
-                described["description"] = re.sub(r"\bNone\b", "null", said)
+    if kind is not None:
+        schema["required"] = list(schema["properties"])
+        for name, text in _field_texts(kind).items():
+            said = re.sub(r"\bNone\b", "null", text.replace(". None", ". Null"))
+            schema["properties"][name]["description"] = said
+
+
+def _field_texts(kind: type) -> dict[str, str]:
+    """Return the docstrings that stand below the fields of a class."""
+    (found,) = ast.parse(inspect.getsource(kind)).body
+    texts = {}
+    for one, other in itertools.pairwise(cast(ast.ClassDef, found).body):
+        match one, other:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                texts[name] = " ".join(text.split())
+    return texts
 
 
 def _with_public_names(part: Any) -> Any:

@@ -52,23 +52,16 @@ class ContextLine(NamedTuple):
 
 @dataclass(frozen=True)
 class ContextComparison:
-    """What `accrual.compare_by_context` finds.
-
-    Attributes
-    ----------
-    lines : list of ContextLine
-        The first is AgeLinTS.
-    worth : Personalising
-        What choosing by context is worth, as a fit finds it.
-    fitted : Fitted or None
-        What was fitted to the log.
-    """
+    """What `accrual.compare_by_context` finds."""
 
     lines: list[ContextLine]
+    """The first is AgeLinTS."""
     horizon: int
     runs: int
     worth: Personalising
+    """What choosing by context is worth, as a fit finds it."""
     fitted: Fitted | None = None
+    """What was fitted to the log."""
 
     def summary(self) -> str:
         """Say in words what was found, on which model it rests, and how the log was read."""

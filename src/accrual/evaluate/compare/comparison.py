@@ -135,41 +135,27 @@ def _fitted(
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `accrual.compare` found.
-
-    Attributes
-    ----------
-    setup : ComparisonSetup
-        What was simulated.
-    result : Result
-        Regret of every policy and run.
-    lines : list of PolicyLine
-        One for each policy, the least regret first.
-    arms : list of ArmLine
-        One for each arm, the best first.
-    waiting : Waiting
-    best : PolicyLine
-        Of the policies that can be played.
-    rivals : tuple of str
-        Policies that may lose as little: the difference in what is lost, run by run, may be 0.
-    advised : str
-        The policy to play: a bandit's default where it may lose as little as the best, otherwise the best.
-    live : str
-        Python for a live bandit that plays it; empty where there are not two arms to play.
-    command : str
-        The command that gives these numbers; empty where Python was used.
-    """
+    """What `accrual.compare` found."""
 
     setup: ComparisonSetup
+    """What was simulated."""
     result: Result
+    """Regret of every policy and run."""
     lines: list[PolicyLine]
+    """One for each policy, the least regret first."""
     arms: list[ArmLine]
+    """One for each arm, the best first."""
     waiting: Waiting
     best: PolicyLine
+    """The best of the policies that can be played."""
     rivals: tuple[str, ...]
+    """Policies that may lose as little: the difference in what is lost, run by run, may be 0."""
     advised: str
+    """The policy to play: a bandit's default where it may lose as little as the best, otherwise the best."""
     live: str
+    """Python for a live bandit that plays it; empty where there are not two arms to play."""
     command: str
+    """The command that gives these numbers; empty where Python was used."""
 
     def summary(self) -> str:
         """Say in words what was found, a line each, with what is odd about the log and how it was read."""

@@ -64,20 +64,13 @@ class ReplayLine(NamedTuple):
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """What `accrual.replay` found.
-
-    Attributes
-    ----------
-    log : ReplayLog
-    lines : list of ReplayLine
-        The first is the log itself, then one for each policy that learns and three for each fixed one.
-    method : str
-        By which policies that learn were judged.
-    """
+    """What `accrual.replay` found."""
 
     log: ReplayLog = field(repr=False)
     lines: list[ReplayLine]
+    """The first is the log itself, then one for each policy that learns and three for each fixed one."""
     method: str
+    """By which policies that learn were judged."""
 
     def summary(self) -> str:
         """Say in words what was found, a line each, with what is odd about the log and how it was read."""

@@ -242,36 +242,26 @@ class Pending(NamedTuple):
     """The decisions whose window is not over.
 
     A ring holds decision `id` at ``id % len(where)``, from the oldest decision with a row on.
-
-    Attributes
-    ----------
-    counts : ndarray
-        The next id; the oldest id with a row; late pieces so far; rows of closed decisions; the oldest id
-        that still takes pieces.
-    where : ndarray
-        A ring: the row of each decision, or CLOSED.
-    paid : ndarray
-        Rows x groups: what each group has paid.
-    arms, propensities : ndarray
-        Rings.
-    totals : ndarray
-        A ring: the total, once the window is over. It waits here because decisions are scored in the order
-        of their ids.
-    streams : ndarray
-        A ring x streams: what has come of each stream other than the reward.
-    contexts : ndarray
-        Rows x width: the encoded context of each decision; of width 0 for a policy without contexts.
     """
 
     counts: Ints
+    """The next id; the oldest id with a row; late pieces so far; rows of closed decisions; the oldest id that
+    still takes pieces."""
     where: Ints
+    """A ring: the row of each decision, or CLOSED."""
     queues: Queues
     paid: Floats
+    """Rows x groups: what each group has paid."""
     arms: Ints
     propensities: Floats
+    """Rings."""
     totals: Floats
+    """A ring: the total, once the window is over. It waits here because decisions are scored in the order of
+    their ids."""
     streams: Floats
+    """A ring x streams: what has come of each stream other than the reward."""
     contexts: Floats
+    """Rows x width: the encoded context of each decision; of width 0 for a policy without contexts."""
     sums: OpenSums
 
 

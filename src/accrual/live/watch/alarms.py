@@ -173,48 +173,32 @@ def see(alarms: Alarms, rules: Any, decision: Finished) -> None:
 
 @dataclass(frozen=True)
 class ChangedArm:
-    """An arm that no longer pays as it did.
-
-    Attributes
-    ----------
-    decision : int
-        The closed decision that raised the alarm.
-    lately : float
-        The mean that a decision paid when the alarm was raised: of the arm's last 64 decisions, or of half of
-        them if there were fewer.
-    before : float
-        The mean of the decisions before those.
-    """
+    """An arm that no longer pays as it did."""
 
     name: str
     decision: int
+    """The closed decision that raised the alarm."""
     lately: float
+    """The mean that a decision paid when the alarm was raised: of the arm's last 64 decisions, or of half of
+    them if there were fewer."""
     before: float
+    """The mean of the decisions before those."""
 
 
 @dataclass(frozen=True)
 class AlarmState:
-    """Whether arms still pay as they did, however often one looks.
-
-    Attributes
-    ----------
-    error : float
-        The chance that a false alarm is ever raised, for all arms together.
-    closed : int
-        How many closed decisions were checked.
-    reason : str
-        Why nothing can be said; empty if something can be said, now or later.
-    sentence : str
-        What is known, in words.
-    arms : list of ChangedArm
-        The arms that no longer pay as they did.
-    """
+    """Whether arms still pay as they did, however often one looks."""
 
     error: float
+    """The chance that a false alarm is ever raised, for all arms together."""
     closed: int
+    """How many closed decisions were checked."""
     reason: str
+    """Why nothing can be said; empty if something can be said, now or later."""
     sentence: str
+    """What is known, in words."""
     arms: list[ChangedArm]
+    """The arms that no longer pay as they did."""
 
 
 def alarm_state(alarms: Alarms, contextual: bool, name_of: Callable[[int], str]) -> AlarmState:

@@ -269,66 +269,45 @@ class Guardrail(Stream):
 
 @dataclass(frozen=True)
 class GuardedArm:
-    """What is known about an arm on a guardrail.
-
-    Attributes
-    ----------
-    decisions : int
-        Closed decisions that count.
-    mean : float or None
-        The mean total of the stream for a decision, once one has closed.
-    excess : float or None
-        An estimate of how much more the arm has than the best other arm, if the arm is in play.
-    excess_least : float or None
-        A lower bound of the excess. It holds for all arms together, however often one looks.
-    worse : bool
-        Whether its excess was shown to be above the margin.
-    span : (int, int) or None
-        The first and the last decision of the range over which that was shown.
-    """
+    """What is known about an arm on a guardrail."""
 
     name: str
     decisions: int
+    """Closed decisions that count."""
     mean: float | None
+    """The mean total of the stream for a decision, once one has closed."""
     excess: float | None
+    """An estimate of how much more the arm has than the best other arm, if the arm is in play."""
     excess_least: float | None
+    """A lower bound of the excess. It holds for all arms together, however often one looks."""
     worse: bool
+    """Whether its excess was shown to be above the margin."""
     span: tuple[int, int] | None
+    """The first and the last decision of the range over which that was shown."""
     retired: bool
 
 
 @dataclass(frozen=True)
 class GuardrailState:
-    """What is known about the arms on a guardrail, a stream of pieces where less is better.
-
-    Attributes
-    ----------
-    outcome : {"worse_arms", "none_worse", "cannot_tell"}
-        Whether an arm was found worse, none was so far, or nothing can be said.
-    action : {"flag", "retire"}
-        What happens to a worse arm. It is shown and logged; `retire` also retires it.
-    error : float
-        The chance that an arm is ever called worse although it is not.
-    scored : int
-        Closed decisions that count.
-    cut : int
-        Totals of the stream above its cap, which count as the cap.
-    reason : str
-        Why nothing can be said; empty if something can be said, now or later.
-    sentence : str
-        What is known, in words.
-    """
+    """What is known about the arms on a guardrail, a stream of pieces where less is better."""
 
     outcome: GuardrailOutcome = field(init=False)
+    """Whether an arm was found worse, none was so far, or nothing can be said."""
     name: str
     cap: float
     margin: float
     action: GuardrailAction
+    """What happens to a worse arm. It is shown and logged; `retire` also retires it."""
     error: float
+    """The chance that an arm is ever called worse although it is not."""
     scored: int
+    """Closed decisions that count."""
     cut: int
+    """Totals of the stream above its cap, which count as the cap."""
     reason: str
+    """Why nothing can be said; empty if something can be said, now or later."""
     sentence: str
+    """What is known, in words."""
     arms: list[GuardedArm]
 
     def __post_init__(self) -> None:

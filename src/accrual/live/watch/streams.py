@@ -19,21 +19,14 @@ STREAMS_MOST = 20
 
 @dataclass(frozen=True)
 class Stream(ABC):
-    """The settings of a stream of some kind.
-
-    Attributes
-    ----------
-    kind : str
-        The name of the kind in a stored configuration and over HTTP.
-    needs_floor : bool
-        Whether only a bandit whose arms all have a part of the floor can have such a stream.
-    cap : float
-        The greatest total of the stream for one decision.
-    """
+    """The settings of a stream of some kind."""
 
     kind: ClassVar[str]
+    """The name of the kind in a stored configuration and over HTTP."""
     needs_floor: ClassVar[bool] = False
+    """Whether only a bandit whose arms all have a part of the floor can have such a stream."""
     cap: float = 1.0
+    """The greatest total of the stream for one decision."""
 
     @abstractmethod
     def checked(self, name: str) -> Self:

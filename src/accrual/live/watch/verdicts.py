@@ -45,32 +45,23 @@ VERDICT_OUTCOMES: tuple[VerdictOutcome, ...] = get_args(VerdictOutcome)
 
 @dataclass(frozen=True)
 class Pair:
-    """How much more one arm pays for a decision than another, on average.
-
-    Attributes
-    ----------
-    difference : float
-        First minus second, estimated from closed decisions.
-    interval : (float, float)
-        An interval for the difference. It holds for all pairs and at all times together, however often one
-        looks.
-    sequence : list of (int, float, float)
-        Earlier intervals: after how many closed decisions, from, to.
-    ahead : (int, int) or None
-        The first and the last decision of the range over which the first arm was shown to pay more on
-        average, if it was.
-    behind : (int, int) or None
-        The first and the last decision of the range over which the second arm was shown to pay more on
-        average, if it was.
-    """
+    """How much more one arm pays for a decision than another, on average."""
 
     first: str
     second: str
     difference: float
+    """First minus second, estimated from closed decisions."""
     interval: Interval
+    """An interval for the difference. It holds for all pairs and at all times together, however often one
+    looks."""
     sequence: list[tuple[int, float, float]]
+    """Earlier intervals: after how many closed decisions, from, to."""
     ahead: Span | None
+    """The first and the last decision of the range over which the first arm was shown to pay more on average,
+    if it was."""
     behind: Span | None
+    """The first and the last decision of the range over which the second arm was shown to pay more on
+    average, if it was."""
 
 
 @dataclass(frozen=True)
@@ -80,80 +71,57 @@ class Verdict:
     "Pays more" is meant on average over a range of decisions, which the sentence and `pairs` name. All that
     `winner` and `retirable` ever say in the life of a bandit is true with a chance of at least 1 - `error`,
     for any policy, under any drift, and however often one looks: see docs/verdicts.md for the proof.
-
-    Attributes
-    ----------
-    outcome : {"winner", "none_yet", "cannot_tell"}
-        `winner`: an arm has won. `none_yet`: no arm has won so far. `cannot_tell`: no verdict can be given,
-        for the reason in `reason`.
-    may_stop : bool
-        Whether there is a winner, and no arm in play was found to pay differently than before.
-    winner : str or None
-        The arm that was shown to pay more than every other arm in play, if none of these was ever shown to
-        pay more than it.
-    error : float
-        The chance that a false winner is ever named, in the whole life of the bandit.
-    contenders : list of str
-        The arms in play that may still be the best.
-    retirable : list of str
-        The arms in play for which another arm was shown to pay more, and never the reverse.
-    changed : list of str
-        Arms in play that have changed places: each was shown to pay more than another arm over one range of
-        decisions, and less than the same arm over another range.
-    loss_if_stopped : float or None
-        About how much a decision loses on average if all get the leader from now on: a normal
-        approximation, the largest over the other arms, and never more than the best-paid arm has paid on
-        average. None before there is a leader.
-    decisions_to_go : (int, int or None) or None
-        About how many more decisions must close: from, to. It is a guess, which assumes that arms go on
-        paying as they have. The second number is None if there may never be a winner. None if there is a
-        winner, or if nothing can be told.
-    time_to_go : (float, float or None) or None
-        `decisions_to_go` in rounds or seconds at the present pace.
-    reason : str
-        Why nothing can be said; empty if something can be said, now or later.
-    sentence : str
-        The answer to "may I stop?" in words.
-    leader : str or None
-        The arm with the largest estimate. Do not stop because of it.
-    began : int
-        The first decision that counts: 0, or the first one after the newest arm was added.
-    scored : int
-        Closed decisions that count.
-    skipped : int
-        Closed decisions that do not count, because no propensity was recorded or because their worker did not
-        know the newest arm yet.
-    cut : int
-        Totals above the cap, which count as the cap here.
-    intervals : dict of str to (float, float)
-        For each arm, bounds of what a decision pays on average, which hold at all times with a chance of
-        1 - `error`.
-    pairs : list of Pair
-        The leader compared with every other arm in play.
-    warnings : list of str
-        Arms that are not chosen as often as their propensities say, or whose pay has stopped.
     """
 
     outcome: VerdictOutcome = field(init=False)
+    """`winner`: an arm has won. `none_yet`: no arm has won so far. `cannot_tell`: no verdict can be given,
+    for the reason in `reason`."""
     may_stop: bool
+    """Whether there is a winner, and no arm in play was found to pay differently than before."""
     winner: str | None
+    """The arm that was shown to pay more than every other arm in play, if none of these was ever shown to pay
+    more than it."""
     error: float
+    """The chance that a false winner is ever named, in the whole life of the bandit."""
     contenders: list[str]
+    """The arms in play that may still be the best."""
     retirable: list[str]
+    """The arms in play for which another arm was shown to pay more, and never the reverse."""
     changed: list[str]
+    """Arms in play that have changed places: each was shown to pay more than another arm over one range of
+    decisions, and less than the same arm over another range."""
     loss_if_stopped: float | None
+    """About how much a decision loses on average if all get the leader from now on: a normal approximation,
+    the largest over the other arms, and never more than the best-paid arm has paid on average. None before
+    there is a leader."""
     decisions_to_go: tuple[int, int | None] | None
+    """About how many more decisions must close: from, to. It is a guess, which assumes that arms go on paying
+    as they have. The second number is None if there may never be a winner. None if there is a winner, or if
+    nothing can be told."""
     time_to_go: tuple[float, float | None] | None
+    """`decisions_to_go` in rounds or seconds at the present pace."""
     reason: str
+    """Why nothing can be said; empty if something can be said, now or later."""
     sentence: str
+    """The answer to "may I stop?" in words."""
     leader: str | None
+    """The arm with the largest estimate. Do not stop because of it."""
     began: int
+    """The first decision that counts: 0, or the first one after the newest arm was added."""
     scored: int
+    """Closed decisions that count."""
     skipped: int
+    """Closed decisions that do not count, because no propensity was recorded or because their worker did not
+    know the newest arm yet."""
     cut: int
+    """Totals above the cap, which count as the cap here."""
     intervals: dict[str, Interval]
+    """For each arm, bounds of what a decision pays on average, which hold at all times with a chance of 1 -
+    `error`."""
     pairs: list[Pair]
+    """The leader compared with every other arm in play."""
     warnings: list[str]
+    """Arms that are not chosen as often as their propensities say, or whose pay has stopped."""
 
     def __post_init__(self) -> None:
         none: VerdictOutcome = "cannot_tell" if self.reason else "none_yet"

@@ -49,25 +49,18 @@ _SLOTS = 1 << 16  # equal parts of time, to find the cell of an age
 
 
 class FollowedDecisions(NamedTuple):
-    """Some decisions and all their pieces.
-
-    Attributes
-    ----------
-    arm, weight, followed, own : ndarray
-        Of each decision; `own` is its own window, after which pieces do not count.
-    first : ndarray
-        Where each decision's pieces begin in `age` and `value`, and one more for the end.
-    age, value : ndarray
-        Of each piece.
-    """
+    """Some decisions and all their pieces."""
 
     arm: Ints
     weight: Floats
     followed: Floats
     own: Floats
+    """Of each decision, as the three before; `own` is its own window, after which pieces do not count."""
     first: Ints
+    """Where each decision's pieces begin in `age` and `value`, and one more for the end."""
     age: Floats
     value: Floats
+    """`age` and `value` are of each piece."""
 
 
 class RiskCells:

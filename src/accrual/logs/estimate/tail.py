@@ -22,27 +22,19 @@ _COUNT_MOST = 1e12  # behind pay that never varies; more would change nothing
 
 @dataclass(frozen=True)
 class Tail:
-    """What `estimate_tail` found.
-
-    Attributes
-    ----------
-    share : float
-        The share of all reward that comes after the window. 1 if the window does not show the
-        reward fading, so that nothing can be said.
-    low, high : float
-        An interval for `share`, for the noise in the shares alone; 0 and 1 without counts.
-    rate : float
-        The hazard: the part of what is still to come that comes in one unit of age.
-    heavier : bool
-        Whether more came in the second half of the window than the first half allows if the hazard
-        never falls. Then take `share` for too small.
-    """
+    """What `estimate_tail` found."""
 
     share: float
+    """The share of all reward that comes after the window. 1 if the window does not show the reward fading,
+    so that nothing can be said."""
     low: float
     high: float
+    """An interval for `share`, for the noise in the shares alone; 0 and 1 without counts."""
     rate: float
+    """The hazard: the part of what is still to come that comes in one unit of age."""
     heavier: bool
+    """Whether more came in the second half of the window than the first half allows if the hazard never
+    falls. Then take `share` for too small."""
     window: float
     _edges: Pmf = field(repr=False, compare=False)
     _arrived: Pmf = field(repr=False, compare=False)

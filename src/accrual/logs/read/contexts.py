@@ -20,21 +20,14 @@ _EACH = 10  # decisions for each level, on average; with fewer a column of text 
 
 
 class LogContexts(NamedTuple):
-    """The contexts of a log's decisions.
-
-    Attributes
-    ----------
-    features : Features
-        As a bandit would have them.
-    values : ndarray
-        Decisions x features, in the numbers that a bandit would store.
-    words : list of str
-        For each feature, what kind was recognised.
-    """
+    """The contexts of a log's decisions."""
 
     features: Features
+    """As a bandit would have them."""
     values: Floats
+    """Decisions x features, in the numbers that a bandit would store."""
     words: list[str]
+    """For each feature, what kind was recognised."""
 
     def encoded(self) -> Floats:
         """Return the contexts as a policy gets them, decisions x width; the first number of each is 1."""
