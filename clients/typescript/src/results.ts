@@ -365,6 +365,7 @@ export interface Piece {
    */
   readonly at?: number | string | Date;
   readonly key?: string;
+  /** The stream to which the piece belongs. The default is the reward. */
   readonly stream?: string;
 }
 

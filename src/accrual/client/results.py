@@ -411,6 +411,7 @@ class Piece:
     2026-11-18T12:30:00Z."""
     key: str | None = None
     stream: str | None = None
+    """The stream to which the piece belongs. The default is the reward."""
 
 
 @dataclass(frozen=True)

@@ -31,17 +31,13 @@ OTHER_WORDS = {"reward": "value", "id": "decision", "timestamp": "at"}
 """Words that other programs use for a field, and its name here."""
 
 
-def says(description: str) -> Meta:
-    """Return the annotation of a field that has a description and no limits."""
-    return Meta(description=description)
+def checked_by_live(*examples: Any, says: str | None = None, **schema: Any) -> Meta:
+    """Return the annotation of a type whose limits `live` checks, for HTTP and Python alike.
 
-
-def described(description: str, *examples: Any, **schema: Any) -> Meta:
-    """Return the annotation of a field that `live` checks, for HTTP and Python alike.
-
-    The description of the API has what is said here; nothing is checked twice. Errors show the examples.
+    The description of the API has the limits, and what the type says; nothing is checked twice. Errors show
+    the examples. A field is described by the docstring below it.
     """
-    return Meta(description=description, examples=list(examples) or None, extra_json_schema=schema or None)
+    return Meta(description=says, examples=list(examples) or None, extra_json_schema=schema or None)
 
 
 class NoQuery(Struct):
@@ -63,26 +59,27 @@ class DoneOut(Struct):
 FeatureIn = Literal["bool"] | list[str | float]
 FeaturesIn = Annotated[
     dict[str, FeatureIn],
-    described(
-        'The features of a context, by name. Each is a list of levels, a range of two numbers, or "bool".',
+    checked_by_live(
         {"country": ["de", "us"], "new": "bool", "visits": [0, 50]},
+        says="The features of a context, by name. Each is a list of levels, a range of two numbers, or "
+        '"bool".',
         maxProperties=FEATURES_MOST,
     ),
 ]
 ArmFeaturesIn = Annotated[
     dict[str, FeatureIn],
-    described(
-        "The features of an arm, declared like `features`: the subject and the length of a course, for "
-        "example. A new arm then starts from what similar arms taught. Only the policy AgePrior takes them.",
+    checked_by_live(
         {"subject": ["art", "maths"], "hours": [0, 60]},
+        says="The features of an arm, declared like `features`: the subject and the length of a course, for "
+        "example. A new arm then starts from what similar arms taught. Only the policy AgePrior takes them.",
         maxProperties=FEATURES_MOST,
     ),
 ]
 ContextIn = dict[str, FeatureValue]
 AboutIn = Annotated[
     ContextIn,
-    says(
-        "The arm's features: a value for each. Only for a bandit with arm_features. A feature "
+    checked_by_live(
+        says="The arm's features: a value for each. Only for a bandit with arm_features. A feature "
         "that is left out is not known. An unknown level and a number out of range are refused."
     ),
 ]
@@ -91,12 +88,15 @@ AboutIn = Annotated[
 # Bandits.
 
 BanditName = Annotated[
-    str, described("Letters, digits, dots and dashes; it is part of addresses.", "plays", pattern=BANDIT)
+    str,
+    checked_by_live(
+        "plays", says="Letters, digits, dots and dashes; it is part of addresses.", pattern=BANDIT
+    ),
 ]
 Name = Annotated[
     str,
-    described(
-        "Any text without control characters.",
+    checked_by_live(
+        says="Any text without control characters.",
         minLength=1,
         maxLength=NAME_MOST,
         pattern=r"^[^\x00-\x1f\x7f-\x9f]+$",
@@ -104,10 +104,10 @@ Name = Annotated[
 ]
 Cap = Annotated[
     float,
-    described(
-        "The most that one decision of the arm can pay in all, in the unit of its pieces. The default, 1, is "
-        "right only if no decision pays more than 1. A decision that pays more than the cap is counted and "
-        "answered with a warning, and the policy then chooses badly.",
+    checked_by_live(
+        says="The most that one decision of the arm can pay in all, in the unit of its pieces. The default, "
+        "1, is right only if no decision pays more than 1. A decision that pays more than the cap is counted "
+        "and answered with a warning, and the policy then chooses badly.",
         minimum=CAP_LEAST,
         maximum=CAP_MOST,
     ),
@@ -118,43 +118,37 @@ Arms = (
 )
 Window = (
     Annotated[int, Meta(ge=1, le=ROUNDS_MOST, description="Rounds: the clock counts decisions.")]
-    | Annotated[str, described("A time: 90s, 12h, 60d.", pattern=_DURATION)]
+    | Annotated[str, checked_by_live(says="A time: 90s, 12h, 60d.", pattern=_DURATION)]
 )
 
 
 class GuardrailIn(Struct, forbid_unknown_fields=True, tag_field="kind", tag="guardrail"):
     """A stream of pieces where less is better, such as refunds. It needs a floor."""
 
-    cap: Annotated[
-        float,
-        described("The greatest total of the stream for one decision.", minimum=CAP_LEAST, maximum=CAP_MOST),
-    ] = 1.0
-    margin: Annotated[
-        float,
-        described("How much more per decision an arm may have than another arm; below the cap.", minimum=0),
-    ] = 0.0
-    action: Annotated[
-        Literal["flag", "retire"],
-        says("What happens to a worse arm. It is shown and logged; `retire` also retires it."),
-    ] = "flag"
+    cap: Annotated[float, checked_by_live(minimum=CAP_LEAST, maximum=CAP_MOST)] = 1.0
+    """The greatest total of the stream for one decision."""
+    margin: Annotated[float, checked_by_live(minimum=0)] = 0.0
+    """How much more per decision an arm may have than another arm; below the cap."""
+    action: Literal["flag", "retire"] = "flag"
+    """What happens to a worse arm. It is shown and logged; `retire` also retires it."""
 
 
 StreamIn = GuardrailIn  # the kinds of streams beside the reward, with their names in `STREAM_KINDS`
 StreamsIn = Annotated[
     dict[Name, StreamIn],
-    described(
-        "Streams of pieces beside the reward, by name. The policy does not learn from them.",
+    checked_by_live(
         {"refunds": {"kind": "guardrail", "margin": 0.02}},
+        says="Streams of pieces beside the reward, by name. The policy does not learn from them.",
         maxProperties=STREAMS_MOST,
     ),
 ]
 PriorIn = Annotated[
     dict[str, list[list[tuple[float, float]]]],
-    described(
-        "Closed decisions of an old log, by arm. Each decision is a list of (age in seconds, "
-        "value). They become the bandit's first decisions, marked as imported. If there are more than "
-        "20,000, an even sample of 20,000 is taken.",
+    checked_by_live(
         {"jazz": [[[3600, 0.2]], []]},
+        says="Closed decisions of an old log, by arm. Each decision is a list of (age in seconds, value). "
+        "They become the bandit's first decisions, marked as imported. If there are more than 20,000, an "
+        "even sample of 20,000 is taken.",
     ),
 ]
 
@@ -163,78 +157,36 @@ class BanditIn(Struct, forbid_unknown_fields=True):
     """A new bandit. The fields are the arguments of `accrual.Bandit`."""
 
     name: BanditName
-    arms: Annotated[
-        Arms,
-        described(
-            "The names of the arms, or their names with their caps.",
-            ["jazz", "rock"],
-            {"jazz": 40, "rock": 40},
-        ),
-    ]
-    window: Annotated[Window, described("The greatest age at which a piece may arrive.", "60d", 80)]
-    groups: (
-        Annotated[
-            int,
-            Meta(
-                ge=1,
-                le=GROUPS_MOST,
-                description="How many equal parts the window has. A window in rounds must be a multiple.",
-            ),
-        ]
-        | None
-    ) = None
+    arms: Annotated[Arms, checked_by_live(["jazz", "rock"], {"jazz": 40, "rock": 40})]
+    """The names of the arms, or their names with their caps."""
+    window: Annotated[Window, checked_by_live("60d", 80)]
+    """The greatest age at which a piece may arrive."""
+    groups: Annotated[int, Meta(ge=1, le=GROUPS_MOST)] | None = None
+    """How many equal parts the window has. A window in rounds must be a multiple."""
     policy: (
         Annotated[
-            str,
-            Meta(
-                max_length=POLICY_MOST,
-                description="The default is AgePrior, and AgeLinTS for a bandit with features.",
-                examples=["AgePrior", "TPUCBFRG(alpha=50, spread=begin)"],
-            ),
+            str, Meta(max_length=POLICY_MOST, examples=["AgePrior", "TPUCBFRG(alpha=50, spread=begin)"])
         ]
         | None
     ) = None
-    seed: (
-        Annotated[
-            int,
-            described(
-                "The seed of policies that choose at random. By default it is drawn once and kept.",
-                minimum=0,
-                maximum=SEED_MOST,
-            ),
-        ]
-        | None
-    ) = None
-    allow_negative: Annotated[bool, says("Whether pieces may be negative, as refunds are.")] = False
-    unit: Annotated[
-        str,
-        described(
-            "What one unit of reward is, for people: lectures, or €. Empty for none.", maxLength=UNIT_MOST
-        ),
-    ] = ""
-    floor: Annotated[
-        float,
-        described(
-            "The share of decisions whose arm is drawn at random, such as 0.05. With a floor, "
-            "propensities are known and verdicts can be given. With 0, they cannot.",
-            minimum=0,
-            maximum=1,
-        ),
-    ] = 0.0
-    shares: Annotated[
-        dict[str, tuple[float, float]],
-        described(
-            "By arm, the least and the greatest share of decisions that the arm gets.", {"jazz": [0.1, 0.6]}
-        ),
-    ] = {}
+    """The default is AgePrior, and AgeLinTS for a bandit with features."""
+    seed: Annotated[int, checked_by_live(minimum=0, maximum=SEED_MOST)] | None = None
+    """The seed of policies that choose at random. By default it is drawn once and kept."""
+    allow_negative: bool = False
+    """Whether pieces may be negative, as refunds are."""
+    unit: Annotated[str, checked_by_live(maxLength=UNIT_MOST)] = ""
+    """What one unit of reward is, for people: lectures, or €. Empty for none."""
+    floor: Annotated[float, checked_by_live(minimum=0, maximum=1)] = 0.0
+    """The share of decisions whose arm is drawn at random, such as 0.05. With a floor, propensities are known
+    and verdicts can be given. With 0, they cannot."""
+    shares: Annotated[dict[str, tuple[float, float]], checked_by_live({"jazz": [0.1, 0.6]})] = {}
+    """By arm, the least and the greatest share of decisions that the arm gets."""
     features: FeaturesIn | None = None
     arm_features: ArmFeaturesIn | None = None
     about: (
-        Annotated[
-            dict[str, AboutIn], described("By arm, its features.", {"intro": {"subject": "art", "hours": 3}})
-        ]
-        | None
+        Annotated[dict[str, AboutIn], checked_by_live({"intro": {"subject": "art", "hours": 3}})] | None
     ) = None
+    """By arm, its features."""
     streams: StreamsIn = {}
     prior: PriorIn | None = None
 
@@ -250,28 +202,31 @@ class BanditInfoOut(Struct):
     """How a bandit was made, and the arms that it has now."""
 
     name: str
-    rounds: Annotated[bool, says("Whether its clock counts decisions rather than seconds.")]
-    window: Annotated[float, says("In rounds or in seconds.")]
+    rounds: bool
+    """Whether its clock counts decisions rather than seconds."""
+    window: float
+    """In rounds or in seconds."""
     groups: int
     policy: str
     seed: int
     allow_negative: bool
-    arms: Annotated[list[str], says("The arms that are in play now.")]
-    retired: Annotated[list[str], says("The arms that have retired.")]
-    unit: Annotated[str, says("What one unit of reward is; empty for none.")] = ""
-    floor: Annotated[float, says("The share of decisions whose arm is drawn at random.")] = 0.0
+    arms: list[str]
+    """The arms that are in play now."""
+    retired: list[str]
+    """The arms that have retired."""
+    unit: str = ""
+    """What one unit of reward is; empty for none."""
+    floor: float = 0.0
+    """The share of decisions whose arm is drawn at random."""
     features: FeaturesIn | None = None
     arm_features: ArmFeaturesIn | None = None
     streams: StreamsIn = {}
-    imported: Annotated[
-        int, says("How many decisions come from an old log. Their ids are below this number.")
-    ] = 0
-    archived: Annotated[
-        float | None, says("When the bandit was archived, in seconds since 1970; null if it is not archived.")
-    ] = None
-    erase_at: Annotated[
-        float | None, says("When the bandit will be erased, in seconds since 1970; null if never.")
-    ] = None
+    imported: int = 0
+    """How many decisions come from an old log. Their ids are below this number."""
+    archived: float | None = None
+    """When the bandit was archived, in seconds since 1970; null if it is not archived."""
+    erase_at: float | None = None
+    """When the bandit will be erased, in seconds since 1970; null if never."""
 
 
 class NotServedOut(Struct):
@@ -285,23 +240,17 @@ class BanditsOut(Struct):
     """All bandits: served, archived, and those that cannot be served."""
 
     bandits: list[BanditInfoOut]
-    archived: Annotated[list[BanditInfoOut], says("Bandits that are archived or deleted.")]
-    not_served: Annotated[
-        list[NotServedOut], says("Bandits that cannot be opened. The service tries again every 30 seconds.")
-    ]
+    archived: list[BanditInfoOut]
+    """Bandits that are archived or deleted."""
+    not_served: list[NotServedOut]
+    """Bandits that cannot be opened. The service tries again every 30 seconds."""
 
 
 class DeleteQuery(Struct):
     """When a deleted bandit is erased."""
 
-    grace: Annotated[
-        str,
-        Meta(
-            description="The bandit is permanently erased after this time, at least 1h. Until then it can be "
-            "restored.",
-            extra_json_schema={"pattern": _DURATION},
-        ),
-    ] = "7d"
+    grace: Annotated[str, checked_by_live(pattern=_DURATION)] = "7d"
+    """The bandit is permanently erased after this time, at least 1h. Until then it can be restored."""
 
 
 # Arms.
@@ -312,15 +261,8 @@ class NewArmIn(Struct, forbid_unknown_fields=True):
 
     name: Name
     cap: Cap = 1.0
-    window: (
-        Annotated[
-            Window,
-            described(
-                "The arm's own window, if it is shorter than the bandit's; in the same unit.", "12h", 40
-            ),
-        ]
-        | None
-    ) = None
+    window: Annotated[Window, checked_by_live("12h", 40)] | None = None
+    """The arm's own window, if it is shorter than the bandit's; in the same unit."""
     about: AboutIn | None = None
 
 
@@ -334,38 +276,26 @@ class RetireIn(Struct, forbid_unknown_fields=True):
 
 KeyText = Annotated[
     str,
-    described(
-        "Printable text. A request that is sent again with the same key is stored once.",
+    checked_by_live(
+        says="Printable text. A request that is sent again with the same key is stored once.",
         minLength=1,
         maxLength=NAME_MOST,
         pattern="^[ -~]+$",
     ),
 ]
-Age = (
-    Annotated[float, Meta(extra_json_schema={"minimum": 0})]
-    | Annotated[str, Meta(extra_json_schema={"pattern": _DURATION})]
-)
-Time = (
-    Annotated[float, Meta(extra_json_schema={"minimum": 0})]
-    | Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
-)
-Propensity = Annotated[
-    float | None, says("The probability with which the arm was chosen; null without a floor.")
-]
+Age = Annotated[float, checked_by_live(minimum=0)] | Annotated[str, checked_by_live(pattern=_DURATION)]
+Time = Annotated[float, checked_by_live(minimum=0)] | Annotated[str, checked_by_live(format="date-time")]
 
 
 class DecideIn(Struct, forbid_unknown_fields=True):
     """How many decisions to make, for which contexts and under which key."""
 
-    n: Annotated[int, Meta(ge=1, le=BATCH_MOST, description="How many decisions.")] = 1
+    n: Annotated[int, Meta(ge=1, le=BATCH_MOST)] = 1
+    """How many decisions."""
     key: KeyText | None = None
-    context: Annotated[
-        ContextIn | Annotated[list[ContextIn], Meta(max_length=BATCH_MOST)] | None,
-        says(
-            "The context: a value for each feature. With `n`, a list of n contexts. Only for a "
-            "bandit with features. A feature that is left out counts as missing."
-        ),
-    ] = None
+    context: ContextIn | Annotated[list[ContextIn], Meta(max_length=BATCH_MOST)] | None = None
+    """The context: a value for each feature. With `n`, a list of n contexts. Only for a bandit with features.
+    A feature that is left out counts as missing."""
 
 
 class DecisionOut(Struct, gc=False):
@@ -373,23 +303,25 @@ class DecisionOut(Struct, gc=False):
 
     id: int
     arm: str
-    at: Annotated[float, says("The round, or the time in seconds since 1970.")]
-    propensity: Propensity
+    at: float
+    """The round, or the time in seconds since 1970."""
+    propensity: float | None
+    """The probability with which the arm was chosen; null without a floor."""
 
 
 class DecisionsOut(Struct):
     """Decisions, in order."""
 
     decisions: list[DecisionOut]
-    again: Annotated[
-        bool, says("Whether the key was used before. Then these are the decisions made at that time.")
-    ]
+    again: bool
+    """Whether the key was used before. Then these are the decisions made at that time."""
 
 
 class RecentQuery(Struct):
     """How many decisions to list."""
 
-    limit: Annotated[int, Meta(ge=1, le=100, description="How many decisions at most.")] = 20
+    limit: Annotated[int, Meta(ge=1, le=100)] = 20
+    """How many decisions at most."""
 
 
 class RecentOut(Struct):
@@ -404,25 +336,17 @@ class RecentOut(Struct):
 class PieceIn(Struct, forbid_unknown_fields=True, gc=False):  # its fields are the arguments of Bandit.piece
     """A piece of a decision's reward, or of another stream."""
 
-    decision: Annotated[int, described("The decision's id.", minimum=0)]
+    decision: Annotated[int, checked_by_live(minimum=0)]
+    """The decision's id."""
     value: float
-    age: Annotated[
-        Age | None,
-        described("Rounds, or seconds, since the decision; or a length of time, such as 1h.", 3600, "1h"),
-    ] = None
-    at: Annotated[
-        Time | None,
-        described(
-            "When it was paid, instead of `age`: a round, seconds since 1970, or a time with its zone, such "
-            "as 2026-11-18T12:30:00Z.",
-            1795000000,
-            "2026-11-18T12:30:00Z",
-        ),
-    ] = None
+    age: Annotated[Age | None, checked_by_live(3600, "1h")] = None
+    """Rounds, or seconds, since the decision; or a length of time, such as 1h."""
+    at: Annotated[Time | None, checked_by_live(1795000000, "2026-11-18T12:30:00Z")] = None
+    """When it was paid, instead of `age`: a round, seconds since 1970, or a time with its zone, such as
+    2026-11-18T12:30:00Z."""
     key: KeyText | None = None
-    stream: (
-        Annotated[str, says("The stream to which the piece belongs. The default is the reward.")] | None
-    ) = None
+    stream: str | None = None
+    """The stream to which the piece belongs. The default is the reward."""
 
 
 PiecesIn = PieceIn | Annotated[list[PieceIn], Meta(min_length=1, max_length=BATCH_MOST)]
@@ -432,15 +356,14 @@ class PieceResultOut(Struct, omit_defaults=True, gc=False):
     """What became of a piece."""
 
     status: Literal["stored", "again", "late", "conflict", "unknown", "future", "early", "invalid"]
-    age: Annotated[float, says("The age as stored.")] | UnsetType = UNSET
-    late: (
-        Annotated[bool, says("Whether the piece is stored and counted but not learned from.")] | UnsetType
-    ) = UNSET
-    warning: (
-        Annotated[str, says("Present if the decision has now paid more in all than its arm's cap.")]
-        | UnsetType
-    ) = UNSET
-    detail: Annotated[str, says("Why the piece was not stored.")] | UnsetType = UNSET
+    age: float | UnsetType = UNSET
+    """The age as stored."""
+    late: bool | UnsetType = UNSET
+    """Whether the piece is stored and counted but not learned from."""
+    warning: str | UnsetType = UNSET
+    """Present if the decision has now paid more in all than its arm's cap."""
+    detail: str | UnsetType = UNSET
+    """Why the piece was not stored."""
 
 
 # The log.
@@ -449,10 +372,10 @@ class PieceResultOut(Struct, omit_defaults=True, gc=False):
 class ExportQuery(Struct):
     """Which part of the log to read."""
 
-    after: Annotated[
-        int, Meta(ge=0, le=WHOLE_MOST, description="A position of the log. Events after it are listed.")
-    ] = 0
-    limit: Annotated[int, Meta(ge=1, le=10_000, description="How many events at most.")] = 1_000
+    after: Annotated[int, Meta(ge=0, le=WHOLE_MOST)] = 0
+    """A position of the log. Events after it are listed."""
+    limit: Annotated[int, Meta(ge=1, le=10_000)] = 1_000
+    """How many events at most."""
 
 
 class EventOut(Struct, omit_defaults=True):
@@ -465,32 +388,39 @@ class EventOut(Struct, omit_defaults=True):
     arm: str | UnsetType = UNSET
     value: float | UnsetType = UNSET
     age: float | UnsetType = UNSET
-    stream: Annotated[str, says("The stream of a piece, if it is not the reward.")] | UnsetType = UNSET
+    stream: str | UnsetType = UNSET
+    """The stream of a piece, if it is not the reward."""
     window: float | UnsetType = UNSET
     propensity: float | UnsetType = UNSET
     cap: float | UnsetType = UNSET
-    about: Annotated[ContextIn, says("The features of an added arm.")] | UnsetType = UNSET
-    context: Annotated[ContextIn, says("A decision's context, if the bandit has features.")] | UnsetType = (
-        UNSET
-    )
-    imported: Annotated[bool, says("True for a decision or piece of an old log.")] | UnsetType = UNSET
+    about: ContextIn | UnsetType = UNSET
+    """The features of an added arm."""
+    context: ContextIn | UnsetType = UNSET
+    """A decision's context, if the bandit has features."""
+    imported: bool | UnsetType = UNSET
+    """True for a decision or piece of an old log."""
 
 
 class EventPageOut(Struct):
     """A part of the log, in order."""
 
     events: list[EventOut]
-    next: Annotated[int, says("The `after` of the request for the next part.")]
-    end: Annotated[bool, says("Whether this part is the last.")]
+    next: int
+    """The `after` of the request for the next part."""
+    end: bool
+    """Whether this part is the last."""
 
 
 class HistoryOut(Struct):
     """How often each arm was chosen in each of several parts of the log, in order."""
 
     arms: list[str]
-    at: Annotated[list[float], says("The time, or round, of the last decision of each part.")]
-    decisions: Annotated[list[int], says("How many decisions there were in all by the end of each part.")]
-    counts: Annotated[list[list[int]], says("For each part, the decisions of each arm.")]
+    at: list[float]
+    """The time, or round, of the last decision of each part."""
+    decisions: list[int]
+    """How many decisions there were in all by the end of each part."""
+    counts: list[list[int]]
+    """For each part, the decisions of each arm."""
 
 
 # The service.
@@ -500,11 +430,13 @@ class HealthOut(Struct):
     """The process answers."""
 
     status: Literal["alive"]
-    version: Annotated[str, says("The version of accrual.")] = VERSION
+    version: str = VERSION
+    """The version of accrual."""
 
 
 class ReadyOut(Struct):
     """The service can store and decide now."""
 
     status: Literal["ready"]
-    not_served: Annotated[int, says("How many bandits cannot be opened; `GET /v1/bandits` names them.")]
+    not_served: int
+    """How many bandits cannot be opened; `GET /v1/bandits` names them."""

@@ -39,9 +39,9 @@ def openapi_document(operations: Sequence[Operation]) -> dict[str, Any]:
         [*types, ProblemDocument], ref_template=_SCHEMAS + "{name}"
     )
     shape = dict(zip(map(repr, types), shapes, strict=False))
-    sent = {kind.__name__: kind for row in operations for kind in _dataclasses(row.out)}
+    known = {kind.__name__: kind for one in types for kind in _classes(one)}
     for name, schema in schemas.items():
-        _describe(schema, sent.get(name))
+        _describe(schema, known.get(name, ProblemDocument))
     paths: dict[str, Any] = {}
     for row in operations:
         parameters = [_path_parameter(name) for name in _PATH if f"{{{name}}}" in row.path]
@@ -76,23 +76,27 @@ def openapi_document(operations: Sequence[Operation]) -> dict[str, Any]:
     return renamed
 
 
-def _dataclasses(kind: Any) -> Iterator[type]:
-    """Yield the dataclasses that a type is made of: what `live` returns is sent as it is."""
-    if is_dataclass(kind):
+def _classes(kind: Any) -> Iterator[type]:
+    """Yield the messages, and the dataclasses of `live`, that a type is made of."""
+    own = is_dataclass(kind) or (isinstance(kind, type) and issubclass(kind, msgspec.Struct))
+    if own:
         yield cast(type, kind)
-    for part in get_type_hints(kind).values() if is_dataclass(kind) else get_args(kind):
-        yield from _dataclasses(part)
+    for part in get_type_hints(kind).values() if own else get_args(kind):
+        yield from _classes(part)
 
 
-def _describe(schema: dict[str, Any], kind: type | None) -> None:
-    """Describe a schema by the docstring of its class; and its fields, all of them sent, if `live` has it."""
+def _describe(schema: dict[str, Any], kind: type) -> None:
+    """Describe a schema by the docstring of its class, and its fields by those below them.
+
+    Every field of a class of `live` is always sent.
+    """
     text = _SECTION.split(inspect.cleandoc(schema.get("description", "")))[0]
     schema["description"] = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
-    if kind is not None:
+    if is_dataclass(kind):
         schema["required"] = list(schema["properties"])
-        for name, text in _field_texts(kind).items():
-            said = re.sub(r"\bNone\b", "null", text.replace(". None", ". Null"))
-            schema["properties"][name]["description"] = said
+    for name, text in _field_texts(kind).items():
+        said = re.sub(r"\bNone\b", "null", text.replace(". None", ". Null"))
+        schema["properties"][name]["description"] = said
 
 
 def _field_texts(kind: type) -> dict[str, str]:
