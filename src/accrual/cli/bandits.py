@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from accrual.cli.output import show_table, utc
 from accrual.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,24 +24,18 @@ def _url(url: str | None) -> str:
     return url or os.environ.get("ACCRUAL_STORE", "sqlite:///accrual.db")
 
 
-@contextmanager
-def _opened(url: str | None, readonly: bool = False) -> Iterator[Store]:
+def _opened(url: str | None, readonly: bool = False) -> closing[Store]:
     from accrual.store.address import parse
     from accrual.store.backends import open_store
     from accrual.store.schema import check_there
 
     check_there(parse(_url(url)))
-    store = open_store(_url(url), readonly=readonly)
-    try:
-        yield store
-    finally:
-        store.close()
+    return closing(open_store(_url(url), readonly=readonly))
 
 
 @app.command("list")
 def list_(store: Url = None) -> None:
     """Show all bandits, and which are archived."""
-    from accrual.cli.output import show_table
     from accrual.store.address import parse
 
     with _opened(store, readonly=True) as place:
@@ -145,11 +138,7 @@ def _state(row: BanditRow) -> str:
     from accrual.store.base import ARCHIVED, ERASE_AT
 
     if ERASE_AT in row.config:
-        return f"deleted, to be erased at {_day(row.config[ERASE_AT])} UTC"
+        return f"deleted, to be erased at {utc(row.config[ERASE_AT])} UTC"
     if ARCHIVED in row.config:
-        return f"archived since {_day(row.config[ARCHIVED])} UTC"
+        return f"archived since {utc(row.config[ARCHIVED])} UTC"
     return "in use"
-
-
-def _day(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -79,10 +80,6 @@ def verify_(url: Url) -> int:
 
     The exit code is 1 if something is wrong.
     """
-    return _verify(url)
-
-
-def _verify(url: str) -> int:
     from accrual.live.verify_snapshots import verify_snapshots
     from accrual.store.admin import verify
     from accrual.store.backends import open_reader, open_store
@@ -92,11 +89,8 @@ def _verify(url: str) -> int:
         events = reader.value("SELECT coalesce(sum(seq), 0) FROM head") if not found else 0
     compared = 0
     if not found:
-        store = open_store(url, readonly=True)
-        try:
+        with closing(open_store(url, readonly=True)) as store:
             compared, found = verify_snapshots(store)
-        finally:
-            store.close()
     for wrong in found:
         typer.echo(f"wrong: {wrong}")
     if found:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from accrual.cli.output import show_table, utc
 from accrual.core.durations import UNITS, parse_duration
 from accrual.core.errors import InputError, need
 
@@ -25,8 +25,7 @@ Store = Annotated[str | None, typer.Option(metavar="URL", help="The service's da
 Id = Annotated[str, typer.Argument(metavar="ID", help="Which key; accrual keys list shows the ids.")]
 
 
-@contextmanager
-def _table(store: str | None, new: bool = False) -> Iterator[KeyTable]:
+def _table(store: str | None, new: bool = False) -> closing[KeyTable]:
     """Open the keys of a service; with `new`, make the database if there is none."""
     need("msgspec", "service")
     from accrual.service.keys import ready_keys
@@ -34,11 +33,7 @@ def _table(store: str | None, new: bool = False) -> Iterator[KeyTable]:
     from accrual.store.backends import open_keys
 
     url = load(environment=os.environ, options={"store": store}).store
-    table = ready_keys(url) if new else open_keys(url)
-    try:
-        yield table
-    finally:
-        table.close()
+    return closing(ready_keys(url) if new else open_keys(url))
 
 
 @app.command()
@@ -62,14 +57,12 @@ def create(
 @app.command("list")
 def list_(store: Store = None) -> None:
     """Show all keys, without their secrets."""
-    from accrual.cli.output import show_table
-
     now = time.time()
     rows = []
     with _table(store) as table:
         for row in table.all():
-            state = "good" if row.ends is None else "ended" if row.ends <= now else f"until {_day(row.ends)}"
-            rows.append([row.id, " ".join(sorted(row.scopes)), _day(row.made), state, row.name])
+            state = "good" if row.ends is None else "ended" if row.ends <= now else f"until {utc(row.ends)}"
+            rows.append([row.id, " ".join(sorted(row.scopes)), utc(row.made), state, row.name])
     show_table(["id", "scopes", "made", "state", "name"], rows)
 
 
@@ -111,7 +104,3 @@ def _find(table: KeyTable, id: str) -> KeyRow:
 def _show(text: str) -> None:
     print(text)
     print("keep it now: it is not shown again, and the database has only its digest", file=sys.stderr)
-
-
-def _day(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at))

@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 import textwrap
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -40,6 +41,11 @@ def _broken(line: str) -> str:
     whole = re.sub(r"(?<=\d) (?=%|[a-z]{1,2}\b)", "\N{NO-BREAK SPACE}", line)
     lines = textwrap.fill(whole, line_width(), break_long_words=False, break_on_hyphens=False)
     return lines.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def utc(at: float) -> str:
+    """Write a time in seconds since 1970 as a day and a time of day, in UTC."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at))
 
 
 def console() -> Console:

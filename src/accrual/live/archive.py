@@ -33,7 +33,7 @@ def archive(store: Store, name: str) -> BanditRow:
     >>> ac.Bandit.open(store, "plays").arms
     ['jazz', 'rock']
     """
-    row = _found(store, name)
+    row = found(store, name)
     if ARCHIVED in row.config and ERASE_AT not in row.config:
         return row
     return store.amend(row.number, {ARCHIVED: row.config.get(ARCHIVED, store.clock()), ERASE_AT: None})
@@ -41,7 +41,7 @@ def archive(store: Store, name: str) -> BanditRow:
 
 def restore(store: Store, name: str) -> BanditRow:
     """Restore a bandit that was archived or deleted, as it was."""
-    return store.amend(_found(store, name).number, {ARCHIVED: None, ERASE_AT: None})
+    return store.amend(found(store, name).number, {ARCHIVED: None, ERASE_AT: None})
 
 
 def delete(store: Store, name: str, grace: str = GRACE, clock: SteadyClock | None = None) -> BanditRow:
@@ -52,7 +52,7 @@ def delete(store: Store, name: str, grace: str = GRACE, clock: SteadyClock | Non
     clock : SteadyClock, optional
         The clock of a long-lived process: while its time has leapt, it raises `StoreError`.
     """
-    row = _found(store, name)
+    row = found(store, name)
     seconds = parse_duration(grace, "grace", most=GRACE_MOST)
     if seconds < GRACE_LEAST:
         raise InputError(f"grace must be at least {exact_duration(GRACE_LEAST)}, not {grace!r}")
@@ -87,7 +87,8 @@ def refuse_archived(row: BanditRow) -> None:
         raise InputError(f"the bandit {row.name!r} is archived; restore it to use it again")
 
 
-def _found(store: Store, name: str) -> BanditRow:
+def found(store: Store, name: str) -> BanditRow:
+    """Return the bandit of this name, or raise an error that names those there are."""
     row = store.find(name)
     if row is None:
         raise unknown("bandit", name, store.names())

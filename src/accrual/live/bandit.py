@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Unpack, overload
 
 from accrual.core.errors import InputError, as_number, unknown, whole
 from accrual.core.features import Features
-from accrual.live.archive import refuse_archived
+from accrual.live.archive import found, refuse_archived
 from accrual.live.clock import clock_of
 from accrual.live.commit import ArmMonitor, BanditRequest, CommitQueue, Decide, salt_of
 from accrual.live.config import (
@@ -378,9 +378,7 @@ class Bandit:
         """
         chosen = given_options(options, OpenOptions)
         with opened_store(store) as (place, owned):
-            row = place.find(name)
-            if row is None:
-                raise unknown("bandit", name, place.names())
+            row = found(place, name)
             refuse_archived(row)
             bandit = cls.__new__(cls)
             given = with_limits(read_config(row.config, policy, name), chosen, name)

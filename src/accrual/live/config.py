@@ -26,7 +26,7 @@ from accrual.policies.age_prior import AgePrior
 from accrual.policies.base import Policy
 from accrual.policies.catalog import DEFAULT, DEFAULT_WITH_FEATURES, as_policy, parse, policy_text
 from accrual.policies.floor import Limits, limits_of
-from accrual.store.base import AddArm, BanditRow, Store
+from accrual.store.base import AddArm, BanditRow, Store, amended
 
 STEPS = 1000  # into which a window of time is divided for the policy, unless `groups` says otherwise
 NAME_MOST = 200  # characters
@@ -233,22 +233,17 @@ class Config(NamedTuple):
             "seed": self.seed,
             "allow_negative": self.allow_negative,
         }
-        if self.unit:
-            written["unit"] = self.unit
-        if self.features is not None:
-            written["features"] = self.features.written()
-        if self.arm_features is not None:
-            written["arm_features"] = self.arm_features.written()
         if self.limits.any:
-            written["floor"] = self.limits.floor
-            written["shares"] = [list(bound) for bound in self.limits.bounds]
-        if self.streams:
-            written["streams"] = [stream.written(name) for name, stream in self.streams]
-        if self.imported:
-            written["imported"] = self.imported
-        if self.old_arms:
-            written["old_arms"] = True
-        return written
+            written |= {"floor": self.limits.floor, "shares": [list(bound) for bound in self.limits.bounds]}
+        others = {
+            "unit": self.unit or None,
+            "features": None if self.features is None else self.features.written(),
+            "arm_features": None if self.arm_features is None else self.arm_features.written(),
+            "streams": [stream.written(name) for name, stream in self.streams] or None,
+            "imported": self.imported or None,
+            "old_arms": self.old_arms or None,
+        }
+        return amended(written, others)
 
 
 def given_config(
@@ -456,6 +451,12 @@ def stored_config(store: Store, row: BanditRow, given: Config, options: Given) -
     return given
 
 
+_MUST_AGREE = (
+    "arms", "window", "groups", "policy", "seed", "allow_negative", "unit", "features", "arm_features",
+    "streams",
+)  # fmt: skip
+
+
 def _compare(name: str, given: Config, written: Mapping[str, Any], playing: Sequence[AddArm]) -> None:
     """Raise an error that names what differs from the stored bandit, whose arms in play are given."""
     wanted = given.written()
@@ -465,18 +466,7 @@ def _compare(name: str, given: Config, written: Mapping[str, Any], playing: Sequ
         wanted["policy"] = written["policy"]
     differing = [
         f"{key} is {_short(key, written)}, not {_short(key, wanted)}"
-        for key in (
-            "arms",
-            "window",
-            "groups",
-            "policy",
-            "seed",
-            "allow_negative",
-            "unit",
-            "features",
-            "arm_features",
-            "streams",
-        )
+        for key in _MUST_AGREE
         if _short(key, wanted) != _short(key, written)
     ]
     if differing:

@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 from accrual.core.errors import InputError, positive, unknown
+from accrual.live.archive import found
 from accrual.live.config import read_config, with_limits
 from accrual.store.backends import TableReader, open_reader, open_store
 from accrual.store.base import (
@@ -58,9 +59,7 @@ def copy_bandit(
     """
     store = open_store(url)
     try:
-        row = store.find(old)
-        if row is None:
-            raise unknown("bandit", old, store.names())
+        row = found(store, old)
         if store.find(new) is not None:
             raise InputError(f"there is a bandit {new!r} already; choose another name")
         arms = store.arms(row.number)

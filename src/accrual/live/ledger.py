@@ -101,15 +101,6 @@ class Ledger:
     about : AboutArms, optional
         What is known about the arms, for a policy that uses it.
 
-    Attributes
-    ----------
-    decisions : int
-        How many decisions have been made; also the id of the next one.
-    now : float
-        The time of the last event.
-    edges : ndarray
-        The ages at which the policy's groups end.
-
     Examples
     --------
     >>> import accrual as ac
@@ -151,6 +142,7 @@ class Ledger:
         self.arms = ArmTable(caps, windows, self.span, about)
         edges = policy.edges(self.window).astype(np.float64)
         self.edges: Floats = np.where(edges == self.window, self.span, edges * (self.span / self.window))
+        """The ages at which the policy's groups end."""
         self._edges = group_ends(edges, self.window, self.span)
         self._ends = self._edges if len(edges) else np.array([self.span])
         self.streams = streams
@@ -158,7 +150,9 @@ class Ledger:
             len(self.arms), len(edges), len(self._ends), self.context_encoder.width, streams
         )
         self.decisions = 0
+        """How many decisions have been made; also the id of the next one."""
         self.now = -math.inf
+        """The time of the last event."""
         self._chosen = np.zeros(1, np.int64)
         self._propensities = np.zeros(1)
         self._floored = limits.any

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,21 @@ class Stats(NamedTuple):
     guess: Floats  # arms: the mean in the context of the last survey, and ...
     deviation: Floats  # ... its square root of x' inverse x
     scratch: Floats  # width
+
+
+def nothing_learned(params: Any) -> dict[str, Any]:
+    """Return the statistics of linear models, one for each arm, before the first decision."""
+    arms, width = len(params.cap), params.width
+    return {
+        "pulls": np.zeros(arms, np.int64),
+        "learned": np.zeros(arms),
+        "inverse": np.tile(np.eye(width) / params.ridge, (arms, 1, 1)),
+        "response": np.zeros((arms, width)),
+        "estimate": np.zeros((arms, width)),
+        "guess": np.zeros(arms),
+        "deviation": np.zeros(arms),
+        "scratch": np.zeros(width),
+    }
 
 
 @njit
@@ -101,17 +116,7 @@ class LinearPolicy(ContextualPolicy):
         return Params(caps, 1.0 / caps, float(self.alpha), float(self.ridge), width)
 
     def stats(self, params: Params) -> Stats:
-        arms, width = len(params.cap), params.width
-        return Stats(
-            pulls=np.zeros(arms, np.int64),
-            learned=np.zeros(arms),
-            inverse=np.tile(np.eye(width) / params.ridge, (arms, 1, 1)),
-            response=np.zeros((arms, width)),
-            estimate=np.zeros((arms, width)),
-            guess=np.zeros(arms),
-            deviation=np.zeros(arms),
-            scratch=np.zeros(width),
-        )
+        return Stats(**nothing_learned(params))
 
     def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:
         cap = float(params.cap[arm])

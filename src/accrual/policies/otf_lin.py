@@ -27,7 +27,7 @@ from accrual.core.random import normal
 from accrual.policies.age_cells import bucket_edges, checked_buckets
 from accrual.policies.base import Feedback, Functions, Moment
 from accrual.policies.contexts import WIDTH_MOST, ContextualPolicy
-from accrual.policies.lin import learn
+from accrual.policies.lin import learn, nothing_learned
 
 
 class Params(NamedTuple):
@@ -152,18 +152,8 @@ class OnTheFlyPolicy(ContextualPolicy):
 
     def stats(self, params: Params) -> Stats:
         arms, width = len(params.cap), params.width
-        return Stats(
-            pulls=np.zeros(arms, np.int64),
-            learned=np.zeros(arms),
-            inverse=np.tile(np.eye(width) / params.ridge, (arms, 1, 1)),
-            response=np.zeros((arms, width)),
-            estimate=np.zeros((arms, width)),
-            flying=np.zeros(arms),
-            flight=np.zeros((arms, width, width)),
-            guess=np.zeros(arms),
-            deviation=np.zeros(arms),
-            scratch=np.zeros(width),
-        )
+        flying, flight = np.zeros(arms), np.zeros((arms, width, width))
+        return Stats(**nothing_learned(params), flying=flying, flight=flight)
 
     def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:
         cap = float(params.cap[arm])

@@ -273,9 +273,8 @@ class Store(Protocol):
         Each request finds what the requests before it left. -0.0 is stored as 0.0. The rules:
 
         - `NewDecisions`: unknown if one of its arms is unknown. If its key is known: again, with the
-        decisions
-          that are stored, whatever arms the request has now, if it has as many decisions and the same
-          contexts; otherwise a conflict.
+          decisions that are stored, whatever arms the request has now, if it has as many decisions and the
+          same contexts; otherwise a conflict.
         - `NewPiece`: unknown if its decision is unknown. Its age is stated by `age`, or by `when` less the
           time of the decision (0 if that is below 0 by no more than `skew`); otherwise it is the time of the
           event less the time of the decision. Early if `when` is before the decision by more than `skew`.

@@ -60,13 +60,6 @@ class BoundKernel:
         It takes a named tuple of arrays first.
     *examples
         A value of each further argument, for its type. Machine code does not check types.
-
-    Attributes
-    ----------
-    run : callable
-        The kernel's machine code. Before that is there, it is a function that makes it or does without.
-    arrays : Any
-        What `run` takes first.
     """
 
     def __init__(self, kernel: Any, *examples: Any) -> None:
@@ -77,7 +70,9 @@ class BoundKernel:
         self._state: Any = None
         self._kind: Any = None  # the numba type of the arrays for which `run` is machine code
         self.run: Any = None
+        """The kernel's machine code. Before that is there, it is a function that makes it or does without."""
         self.arrays: Any = None
+        """What `run` takes first."""
 
     def bind(self, state: Any) -> None:
         """Hand the arrays over; do so again after one of them was replaced."""

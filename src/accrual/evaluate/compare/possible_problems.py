@@ -44,11 +44,6 @@ class PossibleProblems:
         Whose decisions pay what logged ones did.
     seed : int
         For the test and the draws.
-
-    Attributes
-    ----------
-    signal : Signal
-        Whether arms differ in what they pay.
     """
 
     def __init__(self, arms: tuple[Arm, ...], fitted: Problem, seed: int) -> None:
@@ -62,6 +57,7 @@ class PossibleProblems:
         self.means: Means = means(arms, totals)
         self.posterior = Posterior(self.means)
         self.signal: Signal = _tested(arms, totals, self.posterior, seed)
+        """Whether arms differ in what they pay."""
         self._pool = _pooled(self._rows, self.means.decisions)
 
     def drawn_means(self, count: int) -> Floats:

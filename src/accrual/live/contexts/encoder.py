@@ -20,32 +20,22 @@ ContextRows = Sequence[Sequence[float]] | Floats  # decisions x features
 
 
 class ContextEncoder:
-    """Encodes the contexts of the next decisions for a policy, and counts unusual values.
-
-    Attributes
-    ----------
-    used : bool
-        Whether there are features, or a policy that chooses by contexts.
-    layout : Layout or None
-        Of what the policy gets of a context; None for a policy that does not choose by contexts.
-    encoded : ndarray
-        Decisions x width: the contexts that were encoded last.
-    first_id : ndarray
-        One number: the id of the decision to which the first row of `encoded` belongs.
-    oddities : ndarray
-        Features x 3: how many values were unknown, missing and out of range.
-    kernel : BoundKernel
-        What encodes contexts, if there are features.
-    """
+    """Encodes the contexts of the next decisions for a policy, and counts unusual values."""
 
     def __init__(self, features: Features | None, policy: Policy) -> None:
         self._features = features
         self.used = features is not None or policy.contextual
+        """Whether there are features, or a policy that chooses by contexts."""
         self.first_id = np.zeros(1, np.int64)
+        """One number: the id of the decision to which the first row of `encoded` belongs."""
         self.oddities = np.zeros((len(features or ()), len(ODDITIES)), np.int64)
+        """Features x 3: how many values were unknown, missing and out of range."""
         self.layout = (layout_of([]) if features is None else features.layout) if policy.contextual else None
+        """Of what the policy gets of a context; None for a policy that does not choose by contexts."""
         self.encoded = np.ones((1, self.width))
+        """Decisions x width: the contexts that were encoded last."""
         self.kernel = BoundKernel(encode_rows, np.zeros((1, 1)), True)
+        """What encodes contexts, if there are features."""
         self._bind()
 
     @property

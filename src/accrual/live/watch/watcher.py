@@ -57,24 +57,17 @@ class Pace(NamedTuple):
 
 
 class Watcher(ABC):
-    """Watches finished decisions. Its settings are its own; what it has seen is a named tuple of arrays.
-
-    Attributes
-    ----------
-    name : str
-        Of its arrays in a snapshot, and of what it says in the state of a bandit.
-    in_order : bool
-        Whether it sees all decisions in the order of their ids, each once all earlier ones are finished.
-        Otherwise it sees each decision at once. An arm's decisions then come in the order of their ids, and
-        those with a window of their own, which would not, are left out.
-    see : callable
-        ``see(arrays, rules, decision)`` is compiled. It writes what a `Finished` decision says into the
-        arrays; `rules` are the ledger's (`accrual.live.kernels.Rules`).
-    """
+    """Watches finished decisions. Its settings are its own; what it has seen is a named tuple of arrays."""
 
     name: ClassVar[str]
+    """Of its arrays in a snapshot, and of what it says in the state of a bandit."""
     in_order: ClassVar[bool] = True
+    """Whether it sees all decisions in the order of their ids, each once all earlier ones are finished.
+    Otherwise it sees each decision at once. An arm's decisions then come in the order of their ids, and those
+    with a window of their own, which would not, are left out."""
     see: ClassVar[Function]
+    """``see(arrays, rules, decision)`` is compiled. It writes what a `Finished` decision says into the
+    arrays; `rules` are the ledger's (`accrual.live.kernels.Rules`)."""
 
     @abstractmethod
     def start(self, comparison: Comparison) -> Any:

@@ -176,13 +176,6 @@ class CumulativeMeans:
     """Means of the groups of a window, by arm, with what their errors are made of.
 
     Every decision is shown three times: to `follow`, then to `pay`, then to `score`.
-
-    Attributes
-    ----------
-    completed : ndarray
-        Arms x r: how many decisions have completed exactly r groups, r from 0.
-    late : int
-        Pieces after the last group, or after their decision's own window.
     """
 
     def __init__(self, cells: RiskCells, grid: Grid, arms: int, by_age: bool = True) -> None:
@@ -192,7 +185,9 @@ class CumulativeMeans:
         self._ending, self._partial = np.zeros((2, 2, arms, len(cells)))
         self._paid = np.zeros((arms, len(cells)))
         self.completed = np.zeros((arms, groups + 1), np.int64)
+        """Arms x r: how many decisions have completed exactly r groups, r from 0."""
         self.late = 0
+        """Pieces after the last group, or after their decision's own window."""
         moved, moved_part = np.zeros((2, arms, groups + 1, groups))
         self._score_sums = ScoreSumsByGroup(
             np.zeros((arms, groups, groups)), moved, moved_part, np.zeros((3, arms, groups + 1)),

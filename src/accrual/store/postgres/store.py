@@ -131,7 +131,6 @@ class PostgresStore:
             return BanditRow(made[0], name, dict(config), rounds)
 
     def amend(self, bandit: int, changes: Mapping[str, Any]) -> BanditRow:
-        """Change entries of a bandit's configuration that no event depends on; None removes one."""
         with self._connection() as connection, connection.transaction():
             found = connection.execute(_LOCKED, [bandit]).fetchone()
             if found is None:
@@ -144,7 +143,6 @@ class PostgresStore:
             return BanditRow(bandit, row.name, config, row.rounds)
 
     def erase(self, bandit: int, now: float) -> bool:
-        """Remove a bandit and all its events, in one transaction, if its `ERASE_AT` is not after `now`."""
         with self._connection() as connection, connection.transaction():
             found = connection.execute(_LOCKED, [bandit]).fetchone()
             if found is None or not may_be_erased(json.loads(BanditTableRow._make(found).config), now):
@@ -156,7 +154,6 @@ class PostgresStore:
             return True
 
     def append(self, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float = 0.0) -> Answers:
-        """Store what is new among `requests`, in this order, in one transaction; durable on return."""
         with self._connection() as connection, connection.pipeline():
             connection.execute("BEGIN")
             answers, stored = append(connection, bandit, requests, now, skew)
@@ -166,20 +163,17 @@ class PostgresStore:
         return answers
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
-        """Store a snapshot of the events up to `seq`; it replaces an earlier snapshot of this form."""
         with self._connection() as connection:
             values = [bandit, form, seq, body, digest(bandit, seq, form.encode() + body)]
             connection.execute(_SAVE, values)
 
     def probe(self) -> None:
-        """Write something that changes nothing; raise `StoreError` if nothing can be written now."""
         with self._connection() as connection:
             connection.execute(f"UPDATE {VERSION_TABLE} SET version_num = version_num")
 
     # What is read.
 
     def find(self, name: str) -> BanditRow | None:
-        """Return the bandit of this name; None if there is none."""
         rows = self._rows(f"{_BANDITS} WHERE name = $1", name)
         if not rows:
             return None
@@ -187,35 +181,28 @@ class PostgresStore:
         return BanditRow(row.number, row.name, json.loads(row.config), row.rounds)
 
     def names(self) -> list[str]:
-        """Return the names of all bandits, in the order in which they were made."""
         return [row[0] for row in self._rows("SELECT name FROM bandit ORDER BY number")]
 
     def read(self, bandit: int, after: int, limit: int) -> Events:
-        """Return at most `limit` events beyond position `after`."""
         (sent,) = self._rows(_READ, bandit, min(after, NUMBERS_END - 1), limit)
         return events_of_columns(sent)
 
     def head(self, bandit: int) -> int:
-        """Return the position of the last event, 0 if there is none."""
         rows = self._rows("SELECT seq FROM head WHERE bandit = $1", bandit)
         return int(rows[0][0]) if rows else 0
 
     def arms(self, bandit: int) -> list[StoredArm]:
-        """Return all arms that have been added, in the order of their numbers."""
         return [StoredArm._make(row) for row in self._rows(ARMS, bandit)]
 
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
-        """Return the decision of this id; None if there is none."""
         rows = self._rows(_DECISION, bandit, id) if 0 <= id < NUMBERS_END else []
         return DecisionRow._make(rows[0]) if rows else None
 
     def contexts(self, bandit: int, first: int, count: int) -> list[bytes | None]:
-        """Return the contexts of the decisions from id `first` on, at most `count` of them."""
         end = min(first + count, NUMBERS_END - 1)
         return [row[0] for row in self._rows(_CONTEXTS, bandit, min(first, end), end)]
 
     def used_keys(self, bandit: int, keys: Sequence[str]) -> set[str]:
-        """Return those of `keys` that decisions are stored under."""
         return {row[0] for row in self._rows(_USED, bandit, array(keys))}
 
     def wait(self, positions: Mapping[int, int], timeout: float) -> dict[int, int]:
@@ -240,7 +227,6 @@ class PostgresStore:
             which = named or list(positions)
 
     def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:
-        """Return the snapshot of this form, with its position; None if there is none."""
         query = "SELECT seq, body, digest FROM snapshot WHERE bandit = $1 AND form = $2"
         rows = self._rows(query, bandit, form)
         return checked_snapshot(bandit, form, rows[0]) if rows else None
@@ -255,7 +241,6 @@ class PostgresStore:
         return time.monotonic() + self._ahead
 
     def close(self) -> None:
-        """Close the connections to the database."""
         self._closing()
 
 

@@ -209,16 +209,12 @@ class SQLiteFile:
         Read what another process may be writing.
     forget : callable
         Called when a transaction fails: what the caller remembers of it may not be stored.
-
-    Attributes
-    ----------
-    writer : apsw.Connection or None
-        None where it is open for reading only, or closed.
     """
 
     def __init__(self, path: str, readonly: bool, forget: Callable[[], None]) -> None:
         self.address = sqlite_address(path)
         self.writer: apsw.Connection | None = None
+        """None where it is open for reading only, or closed."""
         self._forget = forget
         self._process = os.getpid()
         self._writing, self._reading = threading.Lock(), threading.Lock()
