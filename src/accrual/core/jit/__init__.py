@@ -5,8 +5,6 @@ tuple of arrays for many calls; `BoundKernel` calls a kernel many times, and can
 at first. Where numba's internals have changed, plain `numba.njit` takes their place.
 """
 
-from __future__ import annotations
-
 from accrual.core.jit.bound_kernel import BoundKernel as BoundKernel
 from accrual.core.jit.bound_kernel import Recipe as Recipe
 from accrual.core.jit.bound_kernel import native_tuple as native_tuple

@@ -1,5 +1,3 @@
 """The CUDA engine: all policies and runs of a simulation at once, on one NVIDIA GPU."""
 
-from __future__ import annotations
-
 from accrual.engine.cuda.engine import play as play

@@ -4,8 +4,6 @@ The command line takes `compare` apart, to play the cells anywhere: `set_up`, `c
 `comparison_cells`, `make_comparison`, `write_report`.
 """
 
-from __future__ import annotations
-
 from accrual.evaluate.compare.by_context import ContextComparison as ContextComparison
 from accrual.evaluate.compare.by_context import compare_by_context as compare_by_context
 from accrual.evaluate.compare.comparison import RANGE as RANGE

@@ -1,7 +1,5 @@
 """Replay a log: judge what a policy would have earned on it."""
 
-from __future__ import annotations
-
 from accrual.evaluate.replay.judging import ReplayResult as ReplayResult
 from accrual.evaluate.replay.judging import check_propensities as check_propensities
 from accrual.evaluate.replay.judging import judge_all as judge_all

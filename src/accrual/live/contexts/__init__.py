@@ -3,8 +3,6 @@
 Only `accrual.live` uses this.
 """
 
-from __future__ import annotations
-
 from accrual.live.contexts.arm_features import AboutArms as AboutArms
 from accrual.live.contexts.arm_features import about_bytes as about_bytes
 from accrual.live.contexts.arm_features import about_of_each as about_of_each

@@ -4,8 +4,6 @@
 decisions whose window is not over. Only `accrual.live` uses this.
 """
 
-from __future__ import annotations
-
 from accrual.live.kernels.arrays import BATCH as BATCH
 from accrual.live.kernels.arrays import CHOOSE as CHOOSE
 from accrual.live.kernels.arrays import LOST as LOST

@@ -3,8 +3,6 @@
 `accrual.logs.fit` makes a fit of them. `estimate_tail` and `window_for` also serve users (docs/tails.md).
 """
 
-from __future__ import annotations
-
 from accrual.logs.estimate.clusters import cluster_numbers as cluster_numbers
 from accrual.logs.estimate.cumulative_means import FollowedDecisions as FollowedDecisions
 from accrual.logs.estimate.cumulative_means import arm_mean as arm_mean

@@ -4,8 +4,6 @@ Sources are opened (`sources`, `databases`), their columns and times are found o
 `contexts`), and their rows are loaded and checked (`reading`, `load`, `oddity_checks`).
 """
 
-from __future__ import annotations
-
 from accrual.logs.read.columns import DECISION_GUESSES as DECISION_GUESSES
 from accrual.logs.read.columns import JOINED_GUESSES as JOINED_GUESSES
 from accrual.logs.read.columns import NOBODY as NOBODY

@@ -4,8 +4,6 @@
 a connection to any PostgreSQL database.
 """
 
-from __future__ import annotations
-
 from accrual.store.postgres.backend import PostgresBackend as PostgresBackend
 from accrual.store.postgres.connection import connect as connect
 from accrual.store.postgres.store import PostgresStore as PostgresStore

@@ -5,8 +5,6 @@ any SQLite file; `check_place`, `sync` and `write_file` are for backups, which a
 database they are of.
 """
 
-from __future__ import annotations
-
 from accrual.store.sqlite.backend import SQLiteBackend as SQLiteBackend
 from accrual.store.sqlite.backend import write_file as write_file
 from accrual.store.sqlite.file import check_place as check_place

@@ -4,8 +4,6 @@
 computes what `PaperOptions` say and leaves it in a folder; `build` writes the report page from that folder.
 """
 
-from __future__ import annotations
-
 from accrual.problems.paper import setting1 as setting1
 from accrual.problems.paper import setting2 as setting2
 from accrual.studies.paper.music_sessions import spotify as spotify
