@@ -15,38 +15,17 @@ The larger the class, the fewer such policies there are and the greater the boun
 `truncation_loss` is another kind: what a window that is too short costs any policy, per decision.
 """
 
-from accrual.bounds.lower_bounds import (
-    lower,
-    lower_free_chances,
-    lower_printed,
-    lower_smooth,
-    theorem1_factor,
-)
-from accrual.bounds.short_window import truncation_loss
-from accrual.bounds.upper_bounds import (
-    beats,
-    beats_from,
-    dominates,
-    upper_ageucb,
-    upper_delayed_ucb1,
-    upper_tpucbfr,
-    upper_tpucbfrg,
-    upper_ucb1,
-)
-
-__all__ = [
-    "beats",
-    "beats_from",
-    "dominates",
-    "lower",
-    "lower_free_chances",
-    "lower_printed",
-    "lower_smooth",
-    "theorem1_factor",
-    "truncation_loss",
-    "upper_ageucb",
-    "upper_delayed_ucb1",
-    "upper_tpucbfr",
-    "upper_tpucbfrg",
-    "upper_ucb1",
-]
+from accrual.bounds.lower_bounds import lower as lower
+from accrual.bounds.lower_bounds import lower_free_chances as lower_free_chances
+from accrual.bounds.lower_bounds import lower_printed as lower_printed
+from accrual.bounds.lower_bounds import lower_smooth as lower_smooth
+from accrual.bounds.lower_bounds import theorem1_factor as theorem1_factor
+from accrual.bounds.short_window import truncation_loss as truncation_loss
+from accrual.bounds.upper_bounds import beats as beats
+from accrual.bounds.upper_bounds import beats_from as beats_from
+from accrual.bounds.upper_bounds import dominates as dominates
+from accrual.bounds.upper_bounds import upper_ageucb as upper_ageucb
+from accrual.bounds.upper_bounds import upper_delayed_ucb1 as upper_delayed_ucb1
+from accrual.bounds.upper_bounds import upper_tpucbfr as upper_tpucbfr
+from accrual.bounds.upper_bounds import upper_tpucbfrg as upper_tpucbfrg
+from accrual.bounds.upper_bounds import upper_ucb1 as upper_ucb1

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.arrays import Floats, Ints
-from accrual.core.context_value import Winner, context_value
+from accrual.core.context_value import ContextValue, Winner, context_value
 from accrual.core.features import Features, encode_all
 from accrual.core.interval import Interval
 from accrual.core.number_text import figure
@@ -169,31 +169,17 @@ def context_worth(
     arms = store.arms(bandit)
     reason = _cannot(config, features, arms)
     if reason or features is None:
-        return _untold(reason, 0, 0)
+        return _worth(ContextValue(reason=reason), 0, 0)
     made = range(config.imported, decisions)
     log = read_closed(store, bandit, made, config.window, len(features), BOUNDS)
     known = log.propensity > 0.0
     if not known.any():
-        return _untold("no decision with a known propensity has closed yet", 0, log.closed)
+        nothing = ContextValue(reason="no decision with a known propensity has closed yet")
+        return _worth(nothing, 0, log.closed)
     playing = np.array([not arm.retired for arm in arms])
     names = tuple(arm.name for arm in arms)
     found = context_value(_observed(log, known, features, len(arms)), names, features, True, playing)
-    count = int(known.sum())
-    if found.more is None or found.chosen is None or found.pays is None:
-        return _untold(found.reason, count, log.closed)
-    sentence = _sentence(found.more, found.chosen, found.pays, found.single)
-    return ContextWorth(
-        more=found.more,
-        with_contexts=found.chosen,
-        without=found.pays,
-        single=found.single,
-        winners=found.winners,
-        decisions=count,
-        closed=log.closed,
-        effective=found.effective,
-        reason="",
-        sentence=sentence,
-    )
+    return _worth(found, int(known.sum()), log.closed)
 
 
 def _cannot(config: Config, features: Features | None, arms: list[StoredArm]) -> str:
@@ -219,24 +205,18 @@ def _observed(log: ClosedLog, known: npt.NDArray[np.bool_], features: Features, 
     return Observed(x[known], log.arm[known], log.total[known], log.propensity[known], arms)
 
 
-def _untold(reason: str, decisions: int, closed: int) -> ContextWorth:
-    sentence = f"What contexts are worth cannot be told: {reason}."
+def _worth(found: ContextValue, decisions: int, closed: int) -> ContextWorth:
     return ContextWorth(
-        more=None,
-        with_contexts=None,
-        without=None,
-        single="",
-        winners=(),
-        decisions=decisions,
-        closed=closed,
-        effective=0.0,
-        reason=reason,
-        sentence=sentence,
-    )
+        found.more, found.chosen, found.pays, found.single, found.winners, decisions, closed,
+        found.effective, found.reason, _sentence(found),
+    )  # fmt: skip
 
 
-def _sentence(more: Interval, chosen: Interval, pays: Interval, single: str) -> str:
-    without = f"{figure(pays.value)} with one arm for all ({single})"
+def _sentence(found: ContextValue) -> str:
+    more, chosen, pays = found.more, found.chosen, found.pays
+    if more is None or chosen is None or pays is None:
+        return f"What contexts are worth cannot be told: {found.reason}."
+    without = f"{figure(pays.value)} with one arm for all ({found.single})"
     both = f"chosen by context a decision pays {figure(chosen.value)}, and {without}"
     if more.low > 0.0:
         return f"Contexts are worth {figure(more.value)} a decision (95 % {more.between()}): {both}."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
 from accrual.core.context_value import ContextValue, context_value, parts
@@ -60,10 +59,10 @@ def personalise(log: Log, window: float, uniform: bool) -> Personalising:
 
 def _observed(log: Log, contexts: LogContexts, window: float, uniform: bool) -> tuple[Observed, str]:
     """Read what each decision was for, chose and paid; and say with which propensities."""
-    number, propensity, followed = _columns(
-        log, "SELECT arm, propensity, followed FROM decisions ORDER BY decision"
+    number, propensity, followed = log.whole_columns(
+        "SELECT arm, propensity, followed FROM decisions ORDER BY decision"
     )
-    decision, age, value = _columns(log, "SELECT decision, age, value FROM pieces ORDER BY decision")
+    decision, age, value = log.whole_columns("SELECT decision, age, value FROM pieces ORDER BY decision")
     arm, count = number.astype(np.int64), len(log.arms)
     if log.has_propensity:
         assumed = "The log's propensities are taken to be right."
@@ -89,11 +88,6 @@ def _observed(log: Log, contexts: LogContexts, window: float, uniform: bool) -> 
         rows = np.sort(dice.choice(len(arm), most, replace=False))
     x = contexts._replace(values=contexts.values[rows]).encoded()
     return Observed(x, arm[rows], reward[rows], chance[rows], count), assumed
-
-
-def _columns(log: Log, query: str) -> list[npt.NDArray[np.float64]]:
-    batches = list(log.stream(query))
-    return [np.concatenate([batch[i] for batch in batches]) for i in range(len(batches[0]))]
 
 
 def _chosen_by_context(observed: Observed, features: Features) -> str:

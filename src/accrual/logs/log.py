@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, need
@@ -147,6 +148,10 @@ class Log:
         with self.connection.cursor() as cursor:  # of its own, so that several can be read side by side
             for batch in cursor.sql(sql).to_arrow_reader(rows):
                 yield tuple(column.to_numpy(zero_copy_only=False) for column in batch.columns)
+
+    def whole_columns(self, sql: str) -> list[npt.NDArray[Any]]:
+        """Return the columns of a query as arrays."""
+        return [np.concatenate(parts) for parts in zip(*self.stream(sql), strict=True)]
 
     @property
     def context_sql(self) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -156,10 +155,10 @@ def from_log(log: Log, fitted: Fitted, uniform: bool) -> ReplayLog:
     unknown_caps = [name for name in log.arms if not caps.get(name, 0.0) > 0]
     if unknown_caps:
         raise InputError(f"no decision of arm {unknown_caps[0]!r} has closed: its cap is not known")
-    arm, at, propensity, own = _columns(
-        log, 'SELECT arm, "at", propensity, own_window FROM decisions ORDER BY decision'
+    arm, at, propensity, own = log.whole_columns(
+        'SELECT arm, "at", propensity, own_window FROM decisions ORDER BY decision'
     )
-    decision, age, value = _columns(log, "SELECT decision, age, value FROM pieces ORDER BY decision, age")
+    decision, age, value = log.whole_columns("SELECT decision, age, value FROM pieces ORDER BY decision, age")
     own = np.minimum(np.nan_to_num(own.astype(np.float64), nan=np.inf, posinf=np.inf), fitted.window)
     inside = is_within(age, own[decision.astype(np.int64)])
     lengths = np.bincount(decision[inside].astype(np.int64), minlength=len(arm))
@@ -184,12 +183,6 @@ def from_log(log: Log, fitted: Fitted, uniform: bool) -> ReplayLog:
         fitted=fitted,
         cluster=np.unique(cluster_numbers(log), return_inverse=True)[1] if log.cluster else None,
     )
-
-
-def _columns(log: Log, query: str) -> list[npt.NDArray[Any]]:
-    """Return the columns of a query, whole."""
-    batches = list(log.stream(query))
-    return [np.concatenate([batch[i] for batch in batches]) for i in range(len(batches[0]))]
 
 
 def resampled(log: ReplayLog, payer: Ints) -> ReplayLog:
