@@ -36,6 +36,7 @@ class Tail:
     """Whether more came in the second half of the window than the first half allows if the hazard never
     falls. Then take `share` for too small."""
     window: float
+    """The last edge, beyond which nothing was seen."""
     _edges: Pmf = field(repr=False, compare=False)
     _arrived: Pmf = field(repr=False, compare=False)
 
