@@ -48,7 +48,7 @@ def test_what_json_writes_and_what_python_writes_make_the_same_bandit(as_in_json
         ({"streams": {"r": {"margn": 1}}}, "unknown setting of a guardrail 'margn'; did you mean 'margin'?"),
         ({"streams": {"r": {"kind": "rail"}}}, "unknown kind of stream 'rail'; did you mean 'guardrail'?"),
         ({"streams": {"r": {"action": "stop"}}}, "unknown action of a guardrail 'stop'"),
-        ({"streams": {"r": {"cap": "x"}}}, "a cap must be a number"),
+        ({"streams": {"r": {"cap": "x"}}}, "the cap of stream 'r' must be a number"),
         ({"features": {"new": "bol"}}, "must be levels, bool or a range, not 'bol'; for example {"),
     ],
 )
