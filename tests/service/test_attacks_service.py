@@ -261,7 +261,7 @@ def test_what_cannot_be_is_refused_and_not_stored(shared, wrong):
 
 def test_numbers_beyond_reason_are_refused():
     """1e308 left sums that were no numbers, and a cap of 5e-324 no estimate."""
-    with pytest.raises(InputError, match="a cap must be"):
+    with pytest.raises(InputError, match="cap of arm 'a' must be"):
         ac.Bandit({"a": 5e-324}, 10)
     bandit = ac.Bandit(["a"], 10)
     bandit.decide()
