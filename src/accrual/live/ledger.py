@@ -589,33 +589,6 @@ class ArmTable:
         The longest window that an arm may have.
     about : AboutArms, optional
         What is known about each arm.
-
-    Attributes
-    ----------
-    features : Features or None
-        What may be known about an arm.
-    about : ndarray, arms x columns
-        What is known about each arm, encoded for the policy; no columns if the arms have no features.
-    playing : ndarray of bool
-        Whether each arm is in play; an arm that has retired is not.
-    observed : ndarray of float
-        What each arm's decisions have paid, without late pieces.
-    above : ndarray of int
-        How many of each arm's decisions have paid more than its cap.
-    first_news : ndarray of float
-        When each arm's first decision finishes its first group; infinite before that decision.
-    recent : ndarray of int
-        The arms of the last 1,000 decisions: the arm of decision `id` is at ``id % 1000``.
-    known : ndarray of int
-        One number: the position in the log that a worker must have read to know all arms.
-    founding : int
-        How many arms there were at the start; arms with higher numbers were added later.
-    in_play : list of int
-        The numbers of the arms in play.
-    own_windows : list of float
-        `windows` as a list, from which one window is read faster.
-    value_most : float
-        The largest value that a piece may have.
     """
 
     def __init__(
@@ -633,24 +606,36 @@ class ArmTable:
             raise InputError(f"{len(caps)} arms need {len(caps)} windows, not {len(windows)}")
         self.span = span
         self.founding = len(caps)
+        """How many arms there were at the start; arms with higher numbers were added later."""
         self.caps = np.array([positive("a cap", cap) for cap in caps])
         self.windows = np.array([self.checked_window(window) for window in windows])
         self.features = None if about is None else about.features
+        """What may be known about an arm."""
         self._about = about
         self.about = np.zeros((len(caps), 0)) if about is None else about.encoded(about.stored)
+        """What is known about each arm, encoded for the policy; no columns if the arms have no features."""
         self.playing = np.ones(len(caps), np.bool_)
+        """Whether each arm is in play; an arm that has retired is not."""
         self.observed = np.zeros(len(caps))
+        """What each arm's decisions have paid, without late pieces."""
         self.above = np.zeros(len(caps), np.int64)
+        """How many of each arm's decisions have paid more than its cap."""
         self.first_news = np.full(len(caps), np.inf)
+        """When each arm's first decision finishes its first group; infinite before that decision."""
         self.recent = np.zeros(RECENT, np.int64)
+        """The arms of the last 1,000 decisions: the arm of decision `id` is at ``id % 1000``."""
         self.known = np.zeros(1, np.int64)
+        """One number: the position in the log that a worker must have read to know all arms."""
         self._derive()
 
     def _derive(self) -> None:
         """Compute what follows from the arrays, after one of them was replaced or an arm has retired."""
         self.in_play = [int(arm) for arm in np.flatnonzero(self.playing)]
+        """The numbers of the arms in play."""
         self.own_windows: list[float] = self.windows.tolist()
+        """`windows` as a list, from which one window is read faster."""
         self.value_most = VALUE_MOST * float(self.caps.max())
+        """The largest value that a piece may have."""
 
     def __len__(self) -> int:
         return len(self.caps)
