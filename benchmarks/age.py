@@ -88,7 +88,8 @@ def costs() -> bool:
     growth = medians["AgeIMED, window 5000"] / medians["AgeIMED, window 100"]
     print(f"AgeIMED, window 5000 over window 100: {growth:.2f}")
     default = medians["AgePrior, window 100"] <= DEFAULT_MOST * first
-    return bool(default and medians["AgeIMED, window 100"] <= COST_MOST * first and growth <= WINDOW_MOST)
+    others = all(medians[f"{name}, window 100"] <= COST_MOST * first for name in AGES)
+    return bool(default and others and growth <= WINDOW_MOST)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import pytest
 
 import accrual as ac
 from accrual.core.jit import njit
+from accrual.core.random import beta
 from accrual.engine.recording import record
 from accrual.policies import age, age_ucb
 from accrual.policies.base import Functions, Moment
@@ -121,6 +122,22 @@ def test_thompson_draws_are_beta_one_one_for_bernoulli_rewards():
     count = (n + 2.0) * mean * (1 - mean) / variance
     assert mean * count == pytest.approx(1 + successes)
     assert (1 - mean) * count == pytest.approx(1 + n - successes)
+
+
+def test_draws_of_all_arms_at_once_are_those_of_beta():
+    """500 rounds from one state, the second attempts and the later ones among them: the same to the bit."""
+    problem = ac.Problem([1.0] * 5, 100, 20, [ac.BernoulliLaw(p, "begin") for p in (0.1, 0.3, 0.5, 0.7, 0.9)])
+    policy = ac.AgeTS()
+    params, stats = policy.params(np.ones(5), 100), record(problem, policy, 3_000, seed=1).stats
+    later = 0
+    for round_ in range(3_001, 3_501):
+        moment = Moment(round_, math.log(round_ - 1), 7, 2)
+        policy.functions.survey(params, stats, moment)
+        for arm in range(5):
+            expected = beta(stats.a[2 * arm], stats.b[2 * arm], (7, 2), round_, arm)
+            assert policy.functions.index(params, stats, arm, moment) == expected
+            later += stats.draw[2 * arm] < 0.0
+    assert 100 < later < 800
 
 
 def test_regret_is_near_the_floor_in_setting_1():

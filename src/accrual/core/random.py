@@ -12,6 +12,7 @@ import numpy as np
 
 from accrual.core.arrays import Floats
 from accrual.core.jit import njit
+from accrual.core.log_exp import vector_exp, vector_log
 
 Word = np.uint64
 
@@ -131,16 +132,16 @@ def draw(seed: int, run: int, round_: int, lanes: int, stream: int = REWARDS) ->
 
 # Beta variates from counter-based uniforms (Cheng, 1978: algorithms BB and BC), by rejection sampling without
 # state: attempt n of lane l always reads the same two uniforms, so a draw is a function of its counters and
-# its two shapes.
+# its two shapes. Where both shapes are above 1 (BB), an attempt has no branches: a loop over arms makes one
+# for each arm, many at once.
 _LOG4 = math.log(4.0)
-_LOG5 = 1.0 + math.log(5.0)
 _LARGEST = 700.0  # exp beyond this overflows
-SMALLEST = 1e-300  # instead of a uniform of 0, which has no logarithm
+_SMALLEST = 1e-300  # instead of a uniform of 0, which has no logarithm
 
 
 @njit
-def first_shape(a: float, b: float) -> tuple[float, float]:
-    """Return the two numbers that the first attempt needs, from the shapes.
+def proposal(a: float, b: float) -> tuple[float, float]:
+    """Return the two numbers that an attempt needs, from the shapes.
 
     If a shape is at most 1, `beta` uses another algorithm; with these two numbers no attempt is then
     accepted.
@@ -148,39 +149,26 @@ def first_shape(a: float, b: float) -> tuple[float, float]:
     low = min(a, b)
     if low <= 1.0:
         return 0.0, math.nan
-    slope = math.sqrt((a + b - 2.0) / (2.0 * low * max(a, b) - (a + b)))
+    slope = math.sqrt((a + b - 2.0) / (2.0 * low * max(a, b) - (a + b)))  # at most 1
     return slope, low + 1.0 / slope
 
 
 @njit
-def first_try(a: float, b: float, slope: float, ratio: float) -> tuple[float, float]:
-    """Return the tilt and the odds that `beta` makes of its first uniform u; `ratio` is u / (1 - u)."""
-    tilt = min(slope * math.log(ratio), _LARGEST)
-    return tilt, min(a, b) * math.exp(tilt)
+def proposed(a: float, b: float, slope: float, u: float) -> tuple[float, float]:
+    """Return the tilt and the odds that an attempt makes of its first uniform."""
+    tilt = slope * vector_log(max(u, _SMALLEST) / (1.0 - u))
+    return tilt, min(a, b) * vector_exp(tilt)
 
 
 @njit
-def quickly_accepted(a: float, b: float, gamma: float, tilt: float, w: float, z: float) -> bool:
-    """Return whether `beta` accepts its first attempt without a logarithm; z is u * u * v of its uniforms."""
-    return min(a, b) + (gamma * tilt - _LOG4) - w + _LOG5 >= 5.0 * z
-
-
-@njit
-def accepted(a: float, b: float, gamma: float, tilt: float, w: float, z: float) -> bool:
-    """Return whether `beta` accepts its first attempt if it was not quickly accepted."""
-    total = a + b
-    fits = gamma * tilt - _LOG4 + total * math.log(total / (total - min(a, b) + w)) >= math.log(
-        max(z, SMALLEST)
-    )
-    return fits & (tilt < _LARGEST)
-
-
-@njit
-def share_of(a: float, b: float, w: float) -> float:
-    """Return the draw that has these odds."""
-    low = min(a, b)
-    share = w / (a + b - low + w)
-    return share if low == a else 1.0 - share
+def accepted(a: float, b: float, gamma: float, tilt: float, odds: float, z: float) -> float:
+    """Return an attempt's draw, or -1 if it is not accepted; z is u * u * v of its uniforms."""
+    low, total = min(a, b), a + b
+    rest = total - low + odds
+    share = odds / rest
+    share = share if low == a else 1.0 - share
+    fits = gamma * tilt - _LOG4 + total * vector_log(total / rest) >= vector_log(max(z, _SMALLEST))
+    return share if fits else -1.0
 
 
 @njit
@@ -192,19 +180,29 @@ def beta(a: float, b: float, key: tuple[int, int], round_: int, lane: int) -> fl
 @njit
 def beta_from(a: float, b: float, key: tuple[int, int], round_: int, lane: int, attempt: int) -> float:
     """Continue `beta` from this attempt, when the earlier ones were not accepted."""
+    if min(a, b) <= 1.0:
+        return _small_beta(a, b, key, round_, lane)
+    slope, gamma = proposal(a, b)
+    draw = -1.0
+    while draw < 0.0:
+        u, v = pair(key, round_, lane, attempt)
+        attempt += 1
+        tilt, odds = proposed(a, b, slope, u)
+        draw = accepted(a, b, gamma, tilt, odds, u * u * v)
+    return draw
+
+
+@njit
+def _small_beta(a: float, b: float, key: tuple[int, int], round_: int, lane: int) -> float:
+    """Draw a Beta(a, b) variate, one of whose shapes is at most 1."""
     low = min(a, b)
     high = max(a, b)
     total = a + b
-    if low > 1.0:
-        first = low  # the shape whose odds w / (other + w) is drawn
-        slope = math.sqrt((total - 2.0) / (2.0 * low * high - total))
-        gamma = low + 1.0 / slope
-    else:
-        first = high
-        slope = 1.0 / low
-        delta = 1.0 + high - low
-        k1 = delta * (0.0138889 + 0.0416667 * low) / (high * slope - 0.777778)
-        k2 = 0.25 + (0.5 + 0.25 / delta) * low
+    slope = 1.0 / low
+    delta = 1.0 + high - low
+    k1 = delta * (0.0138889 + 0.0416667 * low) / (high * slope - 0.777778)
+    k2 = 0.25 + (0.5 + 0.25 / delta) * low
+    attempt = 0
     while True:
         u, v = pair(key, round_, lane, attempt)
         attempt += 1
@@ -215,22 +213,15 @@ def beta_from(a: float, b: float, key: tuple[int, int], round_: int, lane: int, 
         if tilt > _LARGEST:
             share = 1.0
         else:
-            w = first * math.exp(tilt)
-            share = w / (total - first + w)
-        if low > 1.0:
-            r = gamma * tilt - _LOG4
-            s = first + r - (w if tilt <= _LARGEST else math.inf)
-            accept = s + _LOG5 >= 5.0 * z
-            if not accept and tilt <= _LARGEST:
-                accept = r + total * math.log(total / (total - first + w)) >= math.log(z)
-        elif u < 0.5 and 0.25 * v + z - u * v >= k1:
+            w = high * math.exp(tilt)
+            share = w / (total - high + w)
+        if u < 0.5 and 0.25 * v + z - u * v >= k1:
             accept = False
         elif u >= 0.5 and z <= 0.25:
             accept = True
         elif (u >= 0.5 and z >= k2) or tilt > _LARGEST:
             accept = False
         else:
-            w = first * math.exp(tilt)
-            accept = total * (math.log(total / (total - first + w)) + tilt) - _LOG4 >= math.log(z)
+            accept = total * (math.log(total / (total - high + w)) + tilt) - _LOG4 >= math.log(z)
         if accept:
-            return share if first == a else 1.0 - share
+            return share if high == a else 1.0 - share

@@ -162,7 +162,7 @@ def loop(functions: Functions, feedback: Feedback, floored: bool, numbered: bool
         last = feed.paid.shape[2] - 1
         one_law = feed.changes.shape[1] == 1
         values = np.empty(count)
-        mark = 0
+        mark = reached = 0
         due_mark = marks.rounds[0] if len(marks.rounds) else 0
         stop = 0
         while stop < length:
@@ -234,9 +234,9 @@ def loop(functions: Functions, feedback: Feedback, floored: bool, numbered: bool
                     a = arms[s]
                     closed(params, stats, a, problem.caps[a] * feed.paid[s, problem.law[a], last])
                 if grouped:
-                    for g in range(len(times.ages)):
-                        if start + i < times.ages[g]:  # they rise
-                            break
+                    while reached < len(times.ages) and times.ages[reached] <= start + i:  # they rise
+                        reached += 1
+                    for g in range(reached):
                         made = np.uint64(window + i + 1 - times.ages[g])
                         a = arms[made]
                         law = np.uint64(0) if one_law else np.uint64(problem.law[a])

@@ -82,7 +82,7 @@ class Stats(NamedTuple):
     mean: Floats  # arms: estimates, brought up to date by each survey
     variance: Floats  # arms: regularised
     weight: Floats  # arms: decisions per bucket, averaged as the mean weighs the buckets
-    stale: npt.NDArray[np.bool_]  # arms: has news since the last survey
+    stale: npt.NDArray[np.bool_]  # arms: to be estimated by the next survey
     scratch: Floats  # 3 x buckets: for `refresh`, which must not allocate
     leader: Ints  # one number: the arm with the largest mean
     due: Ints  # one number: decisions until the next refresh
@@ -156,12 +156,15 @@ def top_of(stats: Stats, arm: int) -> float:
 
 
 @njit
-def nothing_more(stats: Stats, arm: int) -> None:
+def nothing_more(params: Params, stats: Stats, arm: int, mean: float) -> None:
     """Do nothing: for a policy that stores nothing derived from an arm's estimate."""
 
 
 def surveying(estimated: Function) -> Function:
-    """Make a survey that calls ``estimated(stats, arm)`` for each arm that it has just estimated."""
+    """Make a survey that calls ``estimated(params, stats, arm, mean)`` for each arm that it estimates.
+
+    `mean` is the arm's mean, regularised as its variance is.
+    """
 
     @njit
     def survey(params: Params, stats: Stats, moment: Moment) -> None:
@@ -194,8 +197,8 @@ def surveying(estimated: Function) -> Function:
                 second = min(max(stats.raw2[k] / (highest * highest), m * m), m)
                 stats.mean[k] = m
                 top = top_of(stats, arm)
-                _, stats.variance[k] = regularised(stats.weight[k], m, second, params.k0, top)
-                estimated(stats, arm)
+                mean, stats.variance[k] = regularised(stats.weight[k], m, second, params.k0, top)
+                estimated(params, stats, arm, mean)
             reward = stats.mean[k] * params.cap[k]
             if reward > best:
                 best = reward
