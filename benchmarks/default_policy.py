@@ -1,13 +1,14 @@
 """AgePrior beside AgeIMED and waiting IMED, in the mean and in bad runs, and beside AgePrior as it was.
 
-    python benchmarks/default_policy.py held-out --jobs 16 --out out/before --alone     # in an older tree
-    python benchmarks/default_policy.py held-out --jobs 16 --out out/default --before out/before/runs.json
-    python benchmarks/default_policy.py surprise --jobs 16 --out out/surprise
+    python -m benchmarks.default_policy fresh --jobs 16 --out out/before --alone     # in an older tree
+    python -m benchmarks.default_policy fresh --jobs 16 --out out/default --before out/before/runs.json
+    python -m benchmarks.default_policy surprise --jobs 16 --out out/surprise
 
-There are two sets of problems. The constants of AgePrior were chosen on `development`; nothing was chosen on
-`held-out`, which has other numbers, other seeds, and ways of paying that `development` does not have. The
-script checks that the sets are apart before it plays. `surprise` draws what looking for rare large totals
-costs where caps are too large, and gains where they are true, on problems of `development`.
+There are three sets of problems. The constants of AgePrior were chosen on `development` and, since some runs
+on it were looked into, on `held-out` with other seeds. Nothing was chosen on `fresh` (fresh_problems.py),
+whose author did not know the policy. The script checks that the sets are apart before it plays. `surprise`
+draws what looking for rare large totals costs where caps are too large, and gains where they are true, on
+problems of `development`.
 
 It writes runs.json (the regret of every run) and table.md. It needs only numpy, scipy and numba; the picture
 of `surprise` needs matplotlib and can be drawn later from its runs.json (`surprise-picture`).
@@ -25,10 +26,12 @@ import json
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from itertools import combinations, product
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from benchmarks.fresh_problems import fresh
 
 from accrual.core.arrays import Floats
 from accrual.engine.simulate import simulate
@@ -231,7 +234,12 @@ def _erfinv(x: Floats) -> Floats:
     return np.asarray(erfinv(x))
 
 
-SETS = {"development": development, "held-out": held_out}
+def fresh_cases() -> dict[str, Case]:
+    """The problems on which nothing was chosen."""
+    return {name: Case(*case) for name, case in fresh().items()}
+
+
+SETS = {"development": development, "held-out": held_out, "fresh": fresh_cases}
 
 
 def cases(which: str) -> dict[str, Case]:
@@ -239,11 +247,10 @@ def cases(which: str) -> dict[str, Case]:
 
 
 def check_apart() -> None:
-    """Stop if the two sets have a seed or a problem in common."""
-    first, last = development(), held_out()
-    assert not {case.seed for case in first.values()} & {case.seed for case in last.values()}
-    for name, mine in first.items():
-        for other, case in last.items():
+    """Stop if two sets have a seed or a problem in common."""
+    for first, last in combinations((make() for make in SETS.values()), 2):
+        assert not {case.seed for case in first.values()} & {case.seed for case in last.values()}
+        for (name, mine), (other, case) in product(first.items(), last.items()):
             same = np.array_equal(mine.problem.group_means, case.problem.group_means)
             assert not same or mine.problem.arm_laws != case.problem.arm_laws, (name, other)
 

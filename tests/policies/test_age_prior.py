@@ -14,6 +14,7 @@ from accrual.policies.age_prior.policy import AgePrior, _larger, weigh
 from accrual.policies.base import Moment
 from accrual.policies.catalog import parse
 from accrual.problems import families
+from accrual.problems.laws import EmpiricalLaw
 
 MOMENT = Moment(10, math.log(9), 0, 0)
 
@@ -186,6 +187,7 @@ def test_the_cost_of_larger_totals_by_hand():
     """100 totals of a hundredth of the cap: what speaks against a mean of 0.012, by rare totals near b."""
     params, stats = two_buckets([[(0.01, 0.02)] * 100, [(0.01, 0.02), (0.0, 0.02)] * 50])
     learning.refresh(params, stats)
+    params = params._replace(surprise=2.0)
     power = 2.0 * 100 / 101  # in full, were the size of totals known for sure
     chance = [
         power * math.log(b / 0.01) - 100 * math.log(1 - 0.002 / (b - 0.01))
@@ -223,8 +225,41 @@ def test_a_noisy_arm_among_sure_ones_keeps_its_own_variance():
     assert stats.shared[model.SIGMA2] < 0.1
 
 
+def test_totals_as_large_as_those_of_other_arms_are_no_surprise():
+    """Four totals of a twentieth: what other arms pay in size counts, by its geometric mean."""
+    params, stats = two_buckets([[(0.05, 0.1)] * 4, [(0.4, 0.8)] * 20, [(0.4, 0.8)] * 20])
+    learning.refresh(params, stats)
+    size = (0.05 * 0.4 * 0.4) ** (1 / 3)
+    assert stats.shared[model.SIZE] == pytest.approx(size)
+    power = 0.8 * params.surprise  # four payments
+    largest = 0.05 + 5.0 * 0.35 / power  # nearly the likeliest b
+    expected = power * math.log(largest / size) - 5.0 * math.log(1 - 0.35 / (largest - 0.05))
+    assert _larger(params, stats, 0, 0.35, 5.0) == pytest.approx(expected)
+
+
+def test_quiet_arms_keep_what_they_have_shown():
+    """Arms that always pay the same at early ages, and lumps of their own size late.
+
+    The model may not fill in what a quiet arm's open decisions will pay from what the noisy arm pays late.
+    """
+    late = np.zeros(20)
+    late[-3:] = 1 / 3
+
+    def law(low, high):
+        return EmpiricalLaw(np.array([np.full(20, low / 20), np.full(20, low / 20) + (high - low) * late]))
+
+    laws = [law(0.3, 0.5), law(0.42, 0.46), law(0.05, 0.9), law(0.35, 0.45)]
+    problem = ac.Problem([1.0] * 4, 100, 20, laws)
+    for seed in range(4):
+        stats = record(problem, AgePrior(), 1600, seed=seed).stats
+        assert stats.shared[model.KAPPA] < 100  # it was 600 to 2,300 where rounding was taken for noise
+        assert stats.quiet[1] < 0.1
+        assert stats.quiet[2] == 1.0
+        assert stats.own[1] == pytest.approx(0.44, abs=0.006)
+
+
 def test_an_arm_that_is_noisier_than_the_leader_is_tried_sooner():
-    """By the ratio of deviations, by hand; at most as if all decisions were the leader's; never later."""
+    """By the ratio of deviations, by hand; at most as if the leader had e times all decisions."""
     sure, coin = [(0.6, 1.2), (0.6, 1.21)] * 20, [(0.0, 2.0)] * 4 + [(0.0, 0.0)] * 8
     params, stats = two_buckets([sure, coin, *[[(0.5, 1.0), (0.5, 0.9)] * 6] * 2])
     learning.refresh(params, stats)
@@ -233,7 +268,7 @@ def test_an_arm_that_is_noisier_than_the_leader_is_tried_sooner():
     noise = stats.variance / (stats.mean * (1.0 - stats.mean))
     shift = np.log(stats.counted + 1.0) - stats.log_alone
     assert shift[2] == pytest.approx(0.5 * math.log(noise[2] / noise[0]))
-    assert 0.0 < shift[2] < shift[1] == pytest.approx(math.log(76 / 40))
+    assert 0.0 < shift[2] < shift[1] == pytest.approx(1.0 + math.log(76 / 40))
     assert 0.5 * math.log(noise[1] / noise[0]) > shift[1]
     params, stats = two_buckets([coin[:4] * 6 + coin, sure])
     learning.refresh(params, stats)

@@ -27,16 +27,9 @@ def _suite(name: str) -> type[PolicySuite]:
 globals().update({f"Test{name}": _suite(name) for name in CATALOG})
 
 
-# Settings whose files are being changed elsewhere; each needs one line with a check of `accrual.core.errors`.
-_UNCHECKED = {
-    ("AgePrior", "surprise"), ("AgePrior", "history"), ("AgeLinTS", "alpha"), ("AgeLinTS", "immediate"),
-    ("AgeUCB", "proved"), ("AgeUCB", "independent"),
-}  # fmt: skip
 _MAY_BE_LEFT_OUT = {"clusters", "half_life"}
 _SETTINGS = [
-    pytest.param(
-        name, setting, marks=[pytest.mark.xfail(strict=False)] if (name, setting) in _UNCHECKED else []
-    )
+    (name, setting)
     for name, kind in (CATALOG | CONTEXTUAL).items()
     for setting in inspect.signature(kind).parameters
 ]

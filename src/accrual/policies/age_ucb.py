@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from accrual.core.arrays import Floats, Ints
-from accrual.core.errors import divides
+from accrual.core.errors import divides, flag
 from accrual.core.jit import njit
 from accrual.policies.base import Feedback, Functions, Moment, equal_edges
 from accrual.policies.scalars import in_turn
@@ -107,6 +107,11 @@ class AgeUCB(AssumedSpreadPolicy):
 
     feedback: ClassVar[Feedback] = "groups"
     functions: ClassVar[Functions] = Functions(index=index, finished=finished, amended=amended)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        flag("proved", self.proved)
+        flag("independent", self.independent)
 
     @classmethod
     def example(cls, groups: int = 4) -> AgeUCB:

@@ -11,7 +11,7 @@ import numpy as np
 
 from accrual.core.arrays import Floats, Ints
 from accrual.core.basis import Layout, basis_of, expand, layout_of, levels
-from accrual.core.errors import InputError, whole
+from accrual.core.errors import flag, not_negative, whole
 from accrual.core.jit import njit
 from accrual.core.random import normal
 from accrual.policies.age_lin.refresh import KAPPA, MOST, SHUT, refresh
@@ -105,8 +105,8 @@ class AgeLinTS(ContextualPolicy):
         object.__setattr__(self, "buckets", whole("buckets", self.buckets, 1, BUCKETS_MOST))
         object.__setattr__(self, "spread", as_spread(self.spread))
         object.__setattr__(self, "columns", whole("columns", self.columns, 0, WIDTH_MOST))
-        if not (np.isfinite(self.alpha) and self.alpha >= 0):
-            raise InputError(f"alpha must be 0 or more, not {self.alpha!r}")
+        not_negative("alpha", self.alpha)
+        flag("immediate", self.immediate)
 
     @property
     def label(self) -> str:

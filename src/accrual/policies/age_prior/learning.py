@@ -32,6 +32,7 @@ from accrual.policies.age_prior.model import (
     SCALE,
     SCALED,
     SIGMA2,
+    SIZE,
     SLOPE,
     SLOPES,
     STAGE,
@@ -50,6 +51,8 @@ _NOISE_LEAST, _NOISE_MOST = 0.1, 10.0
 _ARMS, _DIFFER, _DIFFER_LEAST, _TILTED = 4.0, 0.3, 0.01, 0.03
 _ARMS_AROUND = 1.0  # ... where levels are around a line: it may tell most of how they differ
 _EM = 2
+_ROUNDING = 1e-12  # what a sum of squares may be off by, relative to it
+_QUIET_LEAST = 1e-4  # of an arm's noise, relative to what is usual
 _SURE = 1e-4  # the least variance of a total, over the squared mean
 _NOTHING = 1e-200  # squares of totals that are as good as nothing
 
@@ -169,56 +172,94 @@ def _pool(params: Params, stats: Stats, second: bool, reach: int) -> None:
 
 @njit
 def _learn_kappa(stats: Stats, reach: int) -> None:
-    """Learn the buckets' noise, and how many decisions the model is worth, by the method of moments.
+    """Learn the noise of buckets and of arms, and how many decisions the model is worth (method of moments).
 
-    The pay of a bucket has variance `last` times its mean; an arm's own mean differs from the model's with
-    variance theta times it. Their ratio is kappa. Pearson's statistic, summed over all cells, says how
-    much more the arms differ than by the noise alone.
+    The pay of a bucket varies by its noise times its mean, and less for quiet arms. An arm's own mean differs
+    from the model's with variance theta times it. The ratio of the two is kappa. Pearson's statistic, summed
+    over all cells, says how much more the arms differ than by the noise alone.
     """
     arms = len(stats.pulls)
     level = stats.mean  # free to use here: `estimate` recomputes it
+    noises, known = stats.scratch[0], stats.scratch[1]
     tried = 0
     for arm in range(arms):
         level[arm] = _level(stats, stats.paid, stats.spread, arm, reach)
         tried += stats.seen[arm, 0] > 0.0
-    statistic = scale = average = mass = last = 0.0
-    cells = used = 0
+    average = mass = last = 0.0
+    used = 0
     for bucket in range(reach):
         g = np.uint64(bucket)
-        spare = paid = misfit = total = weighted = squared = 0.0
-        here = 0
+        spare = paid = squares = free = 0.0
+        for arm in range(arms):
+            a = np.uint64(arm)
+            n = stats.seen[a, g]
+            if n >= 2.0:
+                mean = stats.paid[a, g] / n
+                spare += stats.square[a, g] - n * mean * mean
+                squares += stats.square[a, g]
+                paid += (n - 1.0) * mean
+                free += n - 1.0
+        known[g] = 0.0
+        if free >= SPARE and paid > 0.0:
+            known[g] = 1.0
+            last = max(spare, _ROUNDING * squares) / paid
+            used += 1
+            average += stats.spread[g] * last
+            mass += stats.spread[g]
+        noises[g] = last  # where nothing is known, as in the bucket before
+    if average <= 0.0:
+        return
+    average /= mass
+    # No bucket is taken to be much quieter than others: where arms always pay the same at an age, what is
+    # left of the squares is rounding.
+    for bucket in range(reach):
+        last = noises[bucket] / average
+        stats.noise[bucket] = min(max(last, _NOISE_LEAST), _NOISE_MOST) if last > 0.0 else 1.0
+        noises[bucket] = average * stats.noise[bucket]
+    for arm in range(arms):
+        _learn_quiet(stats, arm, reach)
+    statistic = scale = 0.0
+    cells = 0
+    for bucket in range(reach):
+        g = np.uint64(bucket)
+        weighted = squared = 0.0
+        if known[g] == 0.0:
+            continue
         for arm in range(arms):
             a = np.uint64(arm)
             n = stats.seen[a, g]
             expected = (level[a] + stats.tilt[a] * stats.late[g]) * stats.spread[g]
             if n >= 2.0 and expected > 0.0:
-                mean = stats.paid[a, g] / n
-                spare += stats.square[a, g] - n * mean * mean
-                paid += (n - 1.0) * mean
-                misfit += n * (mean - expected) ** 2 / expected
-                total += n
+                noise = stats.quiet[a] * noises[g]
+                statistic += n * (stats.paid[a, g] / n - expected) ** 2 / (expected * noise)
+                scale += n / noise
                 weighted += n * level[a]
-                squared += n * n * level[a]
-                here += 1
-        if total - here >= SPARE and spare > 0.0 and paid > 0.0 and weighted > 0.0:
-            last = spare / paid
-            used += 1
-            cells += here
-            statistic += misfit / last
-            scale += (total - squared / weighted) / last
-            average += stats.spread[g] * last
-            mass += stats.spread[g]
-        stats.scratch[0, g] = last  # where nothing is known, as in the bucket before
+                squared += n * n * level[a] / noise
+                cells += 1
+        if weighted > 0.0:
+            scale -= squared / weighted
     freedom = cells - 2 * tried - (used - 1)
-    if freedom < 1 or average <= 0.0:
+    if freedom < 1:
         return
-    average /= mass
     excess = statistic - freedom - math.sqrt(2.0 * freedom)
     worth = scale / excess * average if excess > 0.0 else KAPPA_MOST
     stats.shared[KAPPA] = min(max(worth, KAPPA_LEAST), KAPPA_MOST)
+
+
+@njit
+def _learn_quiet(stats: Stats, arm: int, reach: int) -> None:
+    """Learn how much an arm's pay varies, relative to the noise of the buckets (`scratch[0]`); at most 1."""
+    a = np.uint64(arm)
+    own = usual = 0.0
     for bucket in range(reach):
-        last = stats.scratch[0, bucket] / average
-        stats.noise[bucket] = min(max(last, _NOISE_LEAST), _NOISE_MOST) if last > 0.0 else 1.0
+        g = np.uint64(bucket)
+        n = stats.seen[a, g]
+        if n >= 2.0:
+            mean = stats.paid[a, g] / n
+            noise = stats.scratch[0, g] * max(mean, 0.0)
+            own += max(stats.square[a, g] - n * mean * mean, 0.0) + WORTH * noise
+            usual += (n - 1.0 + WORTH) * noise
+    stats.quiet[a] = min(max(own / usual, _QUIET_LEAST), 1.0) if usual > 0.0 else 1.0
 
 
 @njit
@@ -226,8 +267,8 @@ def _learn_noise(stats: Stats) -> bool:
     """Learn the variance of totals, and how far levels usually differ; return whether arms paid anything."""
     arms = len(stats.pulls)
     sh = stats.shared
-    heft = first = second = inside = freedom = average = 0.0
-    tried = 0
+    heft = first = second = inside = freedom = average = sizes = 0.0
+    tried = paying = 0
     for a in range(arms):
         weight = stats.weight[a]
         if weight > 0.0:
@@ -239,8 +280,13 @@ def _learn_noise(stats: Stats) -> bool:
             if weight > 1.0:
                 inside += weight * max(stats.second[a] - stats.own[a] ** 2, 0.0)
                 freedom += weight - 1.0
+            if stats.own[a] > 0.0 and stats.second[a] > 0.0:
+                sizes += math.log(stats.second[a] / stats.own[a])
+                paying += 1
     if second <= _NOTHING or first <= 0.0:  # nothing was paid, or refunds outweigh what was
         return False
+    if paying > 0:
+        sh[SIZE] = math.exp(sizes / paying)
     first /= heft
     second /= heft
     average /= tried

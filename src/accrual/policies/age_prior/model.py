@@ -7,8 +7,9 @@ in bucket g of the window has the mean
 
 p is the pooled spread and z_g, from -1 to 1, says how late the bucket is, so that a tilt moves pay from
 early ages to late ones and leaves the total alone. Over arms, level, tilt and own deviations are Gaussian.
-The noise of one decision in bucket g is p_g r_g sigma^2, r_g its size relative to the average; an own
-deviation is 1 / kappa_g of that, kappa_g = kappa r_g: so the model counts as kappa_g decisions of the bucket.
+The noise of one decision in bucket g is p_g r_g sigma^2, r_g its size relative to the average, and less for a
+quiet arm: q_a times as much, q_a at most 1. An own deviation has the variance p_g sigma^2 / kappa. So the
+model counts as kappa r_g q_a decisions of the bucket.
 Where arms have features, the mean of their levels is linear in these: see the module `arm_features`.
 
 An arm has two estimates of its mean total. `own` uses other arms only for the ages that the arm's open
@@ -72,6 +73,7 @@ class Stats(NamedTuple):
     information: Floats  # ... how well they show it: the noise over the variance of its error
     tilt: Floats  # arms: the tilt, and ...
     tilt_error: Floats  # ... its variance over the noise
+    quiet: Floats  # arms: q, how much the arm's pay varies, relative to what is usual; at most 1
     line: Floats  # 5 x features of arms: the regression on these, whose rows are named below
     line_covariance: Floats  # features x features: of the line's slopes
     spread: Floats  # buckets: the pooled spread (p), over the ages reached
@@ -80,11 +82,11 @@ class Stats(NamedTuple):
     noise: Floats  # buckets: r
     scratch: Floats  # 3 x buckets: for `refresh`, which must not allocate
     due: Ints  # one number: decisions until the next refresh
-    shared: Floats  # twenty numbers, which are named below
+    shared: Floats  # 21 numbers, which are named below
 
 
 READY, REACH, PART, KAPPA, LEVEL, BETWEEN, TILT, SIGMA2, SCALE, SCALED, TARGET, LEAD = range(12)
-STAGE, USUAL, GROWN, SLOPE, WIDER, LEAST, LEAD_NOISE, ROOM = range(12, 20)
+STAGE, USUAL, GROWN, SLOPE, WIDER, LEAST, LEAD_NOISE, ROOM, SIZE = range(12, 21)
 # READY: 1 once something has been paid. REACH: buckets that ten decisions have finished; PART: their part of
 # the spread before anything is known. LEVEL, BETWEEN: mean and variance of the arms' levels. TILT: variance
 # of their tilts. SIGMA2: variance of a total within an arm. SCALE: the level when REACH was SCALED. TARGET:
@@ -92,8 +94,9 @@ STAGE, USUAL, GROWN, SLOPE, WIDER, LEAST, LEAD_NOISE, ROOM = range(12, 20)
 # is next; USUAL: the variance that levels usually have; GROWN: the level over SCALE before. SLOPE: the
 # variance of levels that one column of what is known about arms tells, over BETWEEN; 0 if nothing is known.
 # WIDER: as how many times BETWEEN it counts in an index, for an arm may be far off a good line. LEAST: an arm
-# with fewer decisions is tried first. LEAD_NOISE: how much the leader's totals vary (`_log_noise`). ROOM: the
-# logarithm of all decisions over the leader's.
+# with fewer decisions is tried first. LEAD_NOISE: how much the leader's totals vary (`_log_noise`). ROOM: by
+# how much the logarithm of the leader's decisions may be raised. SIZE: of an arm's totals, E[x^2] / E[x], the
+# geometric mean over arms that have paid.
 
 SLOPES, MIDDLE, VARIANCE, WORK = range(4)
 # The rows of `line`. MIDDLE, VARIANCE: mean and variance of each column over arms. WORK: two rows of scratch.
@@ -154,6 +157,7 @@ def untried(params: Params, stats: Stats, a: int) -> None:
     stats.variance[a] = sh[SIGMA2]
     stats.second[a] = expected**2 + sh[SIGMA2]
     stats.tilt_error[a] = sh[TILT] / sh[SIGMA2]
+    stats.quiet[a] = 1.0
 
 
 @njit_noinline
@@ -167,7 +171,7 @@ def estimate(params: Params, stats: Stats, arm: int) -> None:
     if begun <= 0.0:
         untried(params, stats, arm)
         return
-    reach, kappa = int(sh[REACH]), sh[KAPPA]
+    reach, kappa, quiet = int(sh[REACH]), sh[KAPPA], stats.quiet[a]
     stats.wait[a] = begun * reach * _NEWS
     # Sums for the level and the tilt (h, y), for what is filled in (f), and for how that goes with what was
     # paid (c).
@@ -178,7 +182,7 @@ def estimate(params: Params, stats: Stats, arm: int) -> None:
         n = stats.seen[a, g]
         p = stats.spread[g]
         z = stats.late[g]
-        k = kappa * stats.noise[g]
+        k = kappa * stats.noise[g] * quiet
         inverse = 1.0 / (n + k)
         known = kappa * p * n * inverse
         h00 += known
@@ -208,9 +212,10 @@ def estimate(params: Params, stats: Stats, arm: int) -> None:
     stats.tilt[a], stats.tilt_error[a] = tilt, h00 * over
     own = max((total + level * f0 + tilt * f1) / begun, 0.0)
     second = max((total2 + level2 / known2 * filled2) / begun, 0.0)
-    # The level and the tilt are off by what the pay that they are learned from is off.
+    # The level and the tilt are off by what the pay that they are learned from is off, and by how the arm
+    # deviates from the model: much for an arm whose own noise is small.
     u0, u1 = f0 + 2.0 * c0, f1 + 2.0 * c1
-    error += (f0 * u0 * a11 - (f0 * u1 + f1 * u0) * h01 + f1 * u1 * h00) * over
+    error += (f0 * u0 * a11 - (f0 * u1 + f1 * u0) * h01 + f1 * u1 * h00) * over / quiet
     weight = begun * begun / error
     stats.own[a], stats.second[a], stats.weight[a] = own, second, weight
     # Its variance is at least that of its own totals: arms may be noisier than others. While it has paid

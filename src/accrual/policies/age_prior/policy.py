@@ -9,8 +9,8 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from accrual.core.arrays import Floats, Ints
-from accrual.core.errors import InputError
+from accrual.core.arrays import Floats, Ints, as_numbers
+from accrual.core.errors import InputError, not_negative, positive
 from accrual.core.jit import njit, njit_noinline, python_function
 from accrual.policies.age_cells import (
     KAPPA_START,
@@ -34,6 +34,7 @@ from accrual.policies.age_prior.model import (
     READY,
     ROOM,
     SIGMA2,
+    SIZE,
     SLOPE,
     STAGE,
     TARGET,
@@ -51,7 +52,7 @@ from accrual.policies.age_prior.model import (
     payments,
     top,
 )
-from accrual.policies.base import Functions, Moment, positive
+from accrual.policies.base import Functions, Moment
 from accrual.policies.engine_hooks import EngineHooks
 from accrual.policies.scalars import kl
 from accrual.problems.spreads import SpreadLike, as_spread
@@ -92,15 +93,16 @@ def _larger(params: Params, stats: Stats, arm: int, gap: float, count: float) ->
     """Return what it costs to hold that the arm hides totals so large that its mean is higher by `gap`.
 
     Totals near b have the chance (size / b) to the power of `surprise`, where size is that of the arm's own
-    totals; it counts in full once these are known. With rare totals near b, none of which is among `count`
-    decisions, the mean is higher by `gap`. The least is taken over b, up to the cap.
+    totals or of totals in general, whichever is larger; it counts in full once these are known. With rare
+    totals near b, none of which is among `count` decisions, the mean is higher by `gap`. The least is taken
+    over b, up to the cap.
     """
     a = np.uint64(arm)
     own, most = stats.own[a], top(stats)
     size, power = most, 0.0
     known = payments(stats, arm)
     if known > 0.0:
-        size = min(stats.second[a] / own, 1.0) * most
+        size = min(max(min(stats.second[a] / own, 1.0) * most, stats.shared[SIZE]), most)
         power = params.surprise * known / (1.0 + known)
     largest = most if power <= 0.0 else min(max(own + count * gap / power, size), most)
     if gap >= largest - own:
@@ -191,7 +193,7 @@ def find_leader(params: Params, stats: Stats) -> None:
     if target != sh[TARGET] or lead != sh[LEAD] or stats.costed[lead] < 0.0:
         sh[TARGET], sh[LEAD] = target, lead
         sh[LEAD_NOISE] = _log_noise(stats.mean[lead], stats.variance[lead], params.cap[lead])
-        sh[ROOM] = max(math.log(stats.pulls.sum() / max(stats.counted[lead], 1.0)), 0.0)
+        sh[ROOM] = 1.0 + max(math.log(stats.pulls.sum() / max(stats.counted[lead], 1.0)), 0.0)
         stats.costed[:] = -1.0
 
 
@@ -312,7 +314,7 @@ class AgePrior(CellPolicy):
     """
 
     buckets: int = 20
-    surprise: float = 2.0
+    surprise: float = 2.5
     spread: SpreadLike = "uniform"
     history: Sequence[float] = ()
     about: Sequence[Sequence[float]] | Floats = ()
@@ -324,9 +326,8 @@ class AgePrior(CellPolicy):
     def __post_init__(self) -> None:
         object.__setattr__(self, "buckets", checked_buckets(self.buckets))
         object.__setattr__(self, "spread", as_spread(self.spread))
-        if not (np.isfinite(self.surprise) and self.surprise >= 0):
-            raise InputError(f"surprise must be 0 or more, not {self.surprise!r}")
-        history = tuple(map(float, self.history))
+        not_negative("surprise", self.surprise)
+        history = tuple(np.atleast_1d(as_numbers(self.history)).tolist())
         if history and not (len(history) == 4 and np.isfinite(history).all() and min(history) >= 0):
             raise InputError(
                 "history must be four numbers, 0 or more: mean and variance of arms' means, variance of "
@@ -400,7 +401,7 @@ class AgePrior(CellPolicy):
     def stats(self, params: Params) -> Any:
         arms, buckets = len(params.cap), len(params.spread)
         cells, columns = (arms, buckets), params.about.shape[1]
-        shared = np.zeros(20)
+        shared = np.zeros(21)
         shared[[KAPPA, BETWEEN, TILT, SIGMA2, WIDER]] = KAPPA_START, 1.0, 1.0, 1.0, 1.0
         shared[SLOPE] = params.slope
         if params.slope > 0.0:
@@ -428,6 +429,7 @@ class AgePrior(CellPolicy):
             information=np.zeros(arms),
             tilt=np.zeros(arms),
             tilt_error=np.zeros(arms),
+            quiet=np.ones(arms),
             line=np.zeros((5, columns)),
             line_covariance=np.zeros((columns, columns)),
             spread=np.zeros(buckets),
