@@ -300,7 +300,7 @@ ALL_NAMES = ", ".join(["uniform", *NAMES, *(example for _, example in FAMILIES.v
         (lambda: Empirical([math.inf]), "a spread must be finite; group 1 is inf"),
         (lambda: Empirical([]), "a spread must be a flat, non-empty list of numbers, one per group"),
         (lambda: Empirical([[1.0]]), "a spread must be a flat, non-empty list of numbers, one per group"),  # type: ignore[list-item]
-        (lambda: as_spread(None), "a spread must be a flat, non-empty list of numbers, one per group"),  # type: ignore[arg-type]
+        (lambda: as_spread(None), "a spread must be a list of numbers, not None"),  # type: ignore[arg-type]
         (lambda: Empirical(["a"]), "a spread must be a list of numbers, not ['a']"),  # type: ignore[list-item]
         (lambda: regroup([0.5, 0.4], 2), "a spread must sum to 1; it sums to 0.9 (divide by that)"),
         (lambda: regroup([1.0], 0), "groups must be a whole number from 1 to 1000000, not 0"),

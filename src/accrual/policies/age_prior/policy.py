@@ -137,7 +137,7 @@ def weigh(params: Params, stats: Stats, arm: int) -> None:
     stats.costed[a] = stats.counted[a]
     stats.log_count[a] = math.log(count)
     stats.cost[a] = stats.cost_alone[a] = 0.0
-    if target <= mean:  # `index` needs no more, and the leader comes here in every round
+    if target <= mean or arm == sh[LEAD]:  # `index` needs no more, and the leader comes here in every round
         return
     # A leader that varies less than this arm is known better than its decisions say. (How much an arm varies
     # that has paid nothing is a guess. Such guesses of many arms would leave none to the leader.)
