@@ -10,6 +10,7 @@ import accrual as ac
 from accrual.core.errors import InputError
 from accrual.core.features import Features
 from accrual.live.ledger import Ledger
+from accrual.live.log_follower import details_from_store
 from accrual.live.verify_snapshots import verify_snapshots
 from accrual.store.admin import export
 from accrual.store.events import DecisionMade, columns
@@ -134,6 +135,24 @@ def test_a_file_gives_back_the_same_bandit(tmp_path):
     assert adds == pytest.approx(terms["expected total in this context"])
     for bandit in (whole, again):
         bandit.close()
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+def test_a_fold_in_stretches_has_the_live_bandits_statistics(size):
+    """Also what only the last decision of a stretch writes, where that decision is a new arm's turn."""
+    bandit = bandit_of(None)
+    use(bandit, 61)
+    bandit.add_arm("c", 1.0)
+    arms = [one.arm for one in bandit.decide(n=3, context=[{"plan": "paid", "visits": i} for i in range(3)])]
+    assert [arm == "c" for arm in arms] == [False, False, True]
+    live, store, ledger = bandit._follower.ledger, bandit._store, bandit._config.ledger()
+    position = len(bandit._config.arms)
+    while position < store.head(0):
+        events = store.read(0, position, size)
+        ledger.extend(events, *details_from_store(store, 0, ledger, events))
+        position = int(events.seq[-1])
+    for name, array in live.arrays().items():
+        np.testing.assert_array_equal(array, ledger.arrays()[name], err_msg=name)
 
 
 def test_snapshots_with_features_are_verified_for_a_policy_without_contexts_too():

@@ -15,6 +15,15 @@ from accrual.core.jit import njit, njit_noinline
 _LEAST = 1e-300
 
 
+@njit
+def _eliminate(row: Floats, other: Floats, k: int) -> None:
+    """Take the pivot `row` of step k from another row."""
+    factor = other[k]
+    for j in range(len(row)):
+        other[j] -= factor * row[j]
+    other[k] = 0.0 - factor * row[k]  # at the end: written first, it would delay the loop, which reads it
+
+
 @njit_noinline
 def invert(matrix: Floats) -> None:
     """Replace a positive definite matrix by its inverse (Gauss-Jordan), made symmetric to the bit."""
@@ -25,13 +34,11 @@ def invert(matrix: Floats) -> None:
         row[k] = 1.0
         for j in range(width):
             row[j] *= scale
-        for i in range(width):
-            if i != k:
-                other = matrix[i]
-                factor = other[k]
-                other[k] = 0.0
-                for j in range(width):
-                    other[j] -= factor * row[j]
+        # In two loops, from which the compiler sees that no other row is the pivot row.
+        for i in range(k):
+            _eliminate(row, matrix[i], k)
+        for i in range(k + 1, width):
+            _eliminate(row, matrix[i], k)
     for i in range(width):
         for j in range(i):
             mean = 0.5 * (matrix[i, j] + matrix[j, i])

@@ -18,7 +18,8 @@ policy; a policy that says nothing is played by one thread, with the same number
 ``learning_fields``
     The last fields of `stats`, if `survey` and `index` read none of them, and `decided`, `closed`,
     `finished` and `amended` touch no others. Choices between two refreshes then do not depend on these
-    fields, so the live side need not copy them to try a decision.
+    fields, so the live side need not copy them to try a decision. What `survey` writes must be for `index`
+    alone, and each survey must write all of it anew: a fold of a log leaves out all but the last one.
 """
 
 from __future__ import annotations

@@ -25,8 +25,9 @@ from accrual.policies.floor import drawn
 class Choosing(NamedTuple):
     """The three steps of a decision.
 
-    ``prepare(state, target, now, moment)`` does what the policy needs before a decision, and returns the arm
-    whose turn it is, or CHOOSE. What it writes is part of the fold, so every decision needs this step.
+    ``prepare(state, target, now, moment, another)`` does what the policy needs before a decision, and returns
+    the arm whose turn it is, or CHOOSE. What it writes is part of the fold, so every decision needs it.
+    It may leave out what `another` decision writes anew before anybody reads it.
     ``choose_arm(state, target, now, moment, turn)`` returns the decision's arm and its propensity. If an
     index is not a number, a number of `LOST` or less stands for the arm.
     ``record(state, target, now, made, arm, window, propensity)`` counts the decision after `made` others, and
@@ -79,12 +80,13 @@ def choosing(functions: Functions) -> Choosing:
     refreshed, keeps = refresh is not no_refresh, bool(functions.hooks.learning_fields)
 
     @njit
-    def prepare(state: KernelState, target: Target, now: float, moment: Moment) -> int:
+    def prepare(state: KernelState, target: Target, now: float, moment: Moment, another: bool) -> int:
         if refreshed:  # noqa: SIM102  (apart, so that numba leaves out what is not there)
             if target.stats.due[0] <= 0:
                 refresh(state.params, target.stats)
         first = turn(target.stats, state.rules, target.first_news, now, moment.round - 1)
-        if first == CHOOSE:
+        needed = not another if keeps else first == CHOOSE
+        if needed:
             survey(state.choosing, target.stats, moment, state.contexts[context_row(state, moment.round - 1)])
         return first
 

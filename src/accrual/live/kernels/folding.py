@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 
+from accrual.core.arrays import Ints
 from accrual.core.jit import kernel, njit
 from accrual.live.kernels.arrays import CHOOSE, LOST, OF_ARM, KernelState, Target
 from accrual.live.kernels.choosing import choosing, moment_of
@@ -24,6 +25,14 @@ _DECISION, _PIECE, _CLOSE = int(Kind.DECISION), int(Kind.PIECE), int(Kind.CLOSE)
 DECIDE, TRY, LEARN, FOLD = range(4)  # the tasks of a kernel
 NO_ROOM = -1  # what a kernel returns if it needs larger arrays for a task; then it has made no decision
 EXAMPLES = (0, 0, 0, 0.0, 0.0, 0.0, 0)  # a value of each argument of a kernel after its state
+
+
+@njit
+def decision_follows(kinds: Ints, i: int, n: int) -> bool:
+    """Return whether there is a decision from event `i` on, before `n` and before what no kernel can fold."""
+    while i < n and _DECISION < kinds[i] <= _CLOSE:
+        i += 1
+    return i < n and kinds[i] == _DECISION
 
 
 @functools.cache
@@ -67,7 +76,8 @@ def make_kernel(
                 if not has_room(state.pending, 1):
                     break
                 made = state.pending.counts[NEXT]
-                prepare(state, target, at, moment_of(made, state.rules.seed, events.salt[i]))
+                moment = moment_of(made, state.rules.seed, events.salt[i])
+                prepare(state, target, at, moment, keeps and decision_follows(events.kind, i + 1, n))
                 chance = events.propensity[i]
                 if events.seen[i] < state.rules.known:  # the worker did not know the newest arm
                     chance = NO_PROPENSITY
@@ -127,7 +137,7 @@ def make_kernel(
                 time = now + x * i
                 pass_time(state, target, time)
             moment = moment_of(made + i, state.rules.seed, salt)
-            first = prepare(state, target, time, moment)
+            first = prepare(state, target, time, moment, False)
             choice, chance = number, NO_PROPENSITY
             if number == CHOOSE:
                 choice, chance = choose_arm(state, target, time, moment, first)
