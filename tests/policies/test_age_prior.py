@@ -230,7 +230,7 @@ def test_totals_as_large_as_those_of_other_arms_are_no_surprise():
     params, stats = two_buckets([[(0.05, 0.1)] * 4, [(0.4, 0.8)] * 20, [(0.4, 0.8)] * 20])
     learning.refresh(params, stats)
     size = (0.05 * 0.4 * 0.4) ** (1 / 3)
-    assert stats.shared[model.SIZE] == pytest.approx(size)
+    assert stats.shared[model.SIZE] == pytest.approx(2.0 * size)  # the cap is 2
     power = 0.8 * params.surprise  # four payments
     largest = 0.05 + 5.0 * 0.35 / power  # nearly the likeliest b
     expected = power * math.log(largest / size) - 5.0 * math.log(1 - 0.35 / (largest - 0.05))

@@ -80,7 +80,7 @@ def refresh_stage(params: Params, stats: Stats) -> bool:
             _pool(params, stats, twin == 1, reach)
         _learn_kappa(stats, reach)
     elif stage == 1.0:
-        if not _learn_noise(stats):
+        if not _learn_noise(params, stats):
             return False
         if sh[SCALED] != sh[REACH]:  # more ages, more pay
             _rescale(stats)
@@ -263,7 +263,7 @@ def _learn_quiet(stats: Stats, arm: int, reach: int) -> None:
 
 
 @njit
-def _learn_noise(stats: Stats) -> bool:
+def _learn_noise(params: Params, stats: Stats) -> bool:
     """Learn the variance of totals, and how far levels usually differ; return whether arms paid anything."""
     arms = len(stats.pulls)
     sh = stats.shared
@@ -281,7 +281,7 @@ def _learn_noise(stats: Stats) -> bool:
                 inside += weight * max(stats.second[a] - stats.own[a] ** 2, 0.0)
                 freedom += weight - 1.0
             if stats.own[a] > 0.0 and stats.second[a] > 0.0:
-                sizes += math.log(stats.second[a] / stats.own[a])
+                sizes += math.log(stats.second[a] / stats.own[a] * params.cap[a])
                 paying += 1
     if second <= _NOTHING or first <= 0.0:  # nothing was paid, or refunds outweigh what was
         return False

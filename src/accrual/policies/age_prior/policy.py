@@ -102,7 +102,8 @@ def _larger(params: Params, stats: Stats, arm: int, gap: float, count: float) ->
     size, power = most, 0.0
     known = payments(stats, arm)
     if known > 0.0:
-        size = min(max(min(stats.second[a] / own, 1.0) * most, stats.shared[SIZE]), most)
+        usual = stats.shared[SIZE] * params.inverse_cap[a]
+        size = min(max(stats.second[a] / own, usual), 1.0) * most
         power = params.surprise * known / (1.0 + known)
     largest = most if power <= 0.0 else min(max(own + count * gap / power, size), most)
     if gap >= largest - own:
