@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.arrays import Floats, Ints
-from accrual.core.errors import InputError, whole
+from accrual.core.errors import InputError, positive, whole
 from accrual.core.jit import njit, njit_noinline, python_function
 from accrual.policies.age_cells import (
     KAPPA_LEAST,
@@ -46,7 +46,7 @@ from accrual.policies.age_cells import (
     pool_spread,
     spread_over_buckets,
 )
-from accrual.policies.base import Function, Functions, Moment, positive
+from accrual.policies.base import Function, Functions, Moment
 from accrual.policies.engine_hooks import EngineHooks
 from accrual.policies.scalars import bernoulli_count, regularised
 from accrual.problems.spreads import SpreadLike, as_spread

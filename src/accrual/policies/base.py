@@ -44,7 +44,6 @@ import numpy as np
 from accrual.core.arrays import Floats as Floats  # noqa: PLC0414  (policies may import it from here)
 from accrual.core.arrays import Ints as Ints  # noqa: PLC0414
 from accrual.core.errors import InputError, divides, unknown
-from accrual.core.errors import positive as positive  # noqa: PLC0414
 from accrual.core.jit import is_compiled, njit, python_function
 from accrual.policies.engine_hooks import EngineHooks
 from accrual.policies.engine_hooks import Function as Function  # noqa: PLC0414

@@ -231,7 +231,7 @@ def _learn_kappa(stats: Stats, reach: int) -> None:
             expected = (level[a] + stats.tilt[a] * stats.late[g]) * stats.spread[g]
             if n >= 2.0 and expected > 0.0:
                 noise = stats.quiet[a] * noises[g]
-                statistic += n * (stats.paid[a, g] / n - expected) ** 2 / (expected * noise)
+                statistic += n * (stats.paid[a, g] / n - expected) ** 2 / expected / noise
                 scale += n / noise
                 weighted += n * level[a]
                 squared += n * n * level[a] / noise

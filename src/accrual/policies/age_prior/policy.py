@@ -62,6 +62,7 @@ _KNOWN_MOST = 1e50  # the size of a number that is known about an arm: beyond, s
 _SPENT = 2.0  # n decisions of one of few arms count as n^2 / (n + _SPENT), of very many arms as n
 _MANY = 20.0  # of so many arms the index is half for few and half for very many
 _FORCED = 1e5  # decisions an arm: forcing is for the theorem, and dear where a try of a bad arm is
+_AHEAD = 1.0  # nats: for a noisier arm, what is to come counts as longer than what was
 _FIRST = 1e9  # above every index: an arm that has too few decisions is tried first
 
 
@@ -194,7 +195,7 @@ def find_leader(params: Params, stats: Stats) -> None:
     if target != sh[TARGET] or lead != sh[LEAD] or stats.costed[lead] < 0.0:
         sh[TARGET], sh[LEAD] = target, lead
         sh[LEAD_NOISE] = _log_noise(stats.mean[lead], stats.variance[lead], params.cap[lead])
-        sh[ROOM] = 1.0 + max(math.log(stats.pulls.sum() / max(stats.counted[lead], 1.0)), 0.0)
+        sh[ROOM] = _AHEAD + max(math.log(stats.pulls.sum() / max(stats.counted[lead], 1.0)), 0.0)
         stats.costed[:] = -1.0
 
 
