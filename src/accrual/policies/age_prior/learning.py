@@ -51,6 +51,7 @@ _NOISE_LEAST, _NOISE_MOST = 0.1, 10.0
 _ARMS, _DIFFER, _DIFFER_LEAST, _TILTED = 4.0, 0.3, 0.01, 0.03
 _ARMS_AROUND = 1.0  # ... where levels are around a line: it may tell most of how they differ
 _EM = 2
+_STEPS = 3  # to theta
 _ROUNDING = 1e-12  # what a sum of squares may be off by, relative to it
 _QUIET_LEAST = 1e-4  # of an arm's noise, relative to what is usual
 _SURE = 1e-4  # the least variance of a total, over the squared mean
@@ -174,17 +175,16 @@ def _pool(params: Params, stats: Stats, second: bool, reach: int) -> None:
 def _learn_kappa(stats: Stats, reach: int) -> None:
     """Learn the noise of buckets and of arms, and how many decisions the model is worth (method of moments).
 
-    The pay of a bucket varies by its noise times its mean, and less for quiet arms. An arm's own mean differs
-    from the model's with variance theta times it. The ratio of the two is kappa. Pearson's statistic, summed
-    over all cells, says how much more the arms differ than by the noise alone.
+    The pay of a bucket varies by its noise times its mean, and by its arm's own. An arm's own mean differs
+    from the model's with variance theta times it. The ratio of the two is kappa. Theta is where Pearson's
+    statistic, with both variances, equals its degrees of freedom (Paule and Mandel). So a noisy arm that
+    pays in its own way counts beside quiet arms that follow the model.
     """
     arms = len(stats.pulls)
     level = stats.mean  # free to use here: `estimate` recomputes it
     noises, known = stats.scratch[0], stats.scratch[1]
-    tried = 0
     for arm in range(arms):
         level[arm] = _level(stats, stats.paid, stats.spread, arm, reach)
-        tried += stats.seen[arm, 0] > 0.0
     average = mass = last = 0.0
     used = 0
     for bucket in range(reach):
@@ -218,37 +218,35 @@ def _learn_kappa(stats: Stats, reach: int) -> None:
         noises[bucket] = average * stats.noise[bucket]
     for arm in range(arms):
         _learn_quiet(stats, arm, reach)
-    statistic = scale = 0.0
-    cells = 0
-    for bucket in range(reach):
-        g = np.uint64(bucket)
-        weighted = squared = 0.0
-        if known[g] == 0.0:
-            continue
+    theta = average / stats.shared[KAPPA]
+    for _ in range(_STEPS):
+        statistic = slope = 0.0
+        freedom = 1.0 - used  # the spread is learned from all arms, ...
         for arm in range(arms):
             a = np.uint64(arm)
-            n = stats.seen[a, g]
-            expected = (level[a] + stats.tilt[a] * stats.late[g]) * stats.spread[g]
-            if n >= 2.0 and expected > 0.0:
-                noise = stats.quiet[a] * noises[g]
-                statistic += n * (stats.paid[a, g] / n - expected) ** 2 / expected / noise
-                scale += n / noise
-                weighted += n * level[a]
-                squared += n * n * level[a] / noise
-                cells += 1
-        if weighted > 0.0:
-            scale -= squared / weighted
-    freedom = cells - 2 * tried - (used - 1)
-    if freedom < 1:
-        return
-    excess = statistic - freedom - math.sqrt(2.0 * freedom)
-    worth = scale / excess * average if excess > 0.0 else KAPPA_MOST
-    stats.shared[KAPPA] = min(max(worth, KAPPA_LEAST), KAPPA_MOST)
+            cells = 0.0
+            for bucket in range(reach):
+                g = np.uint64(bucket)
+                n = stats.seen[a, g]
+                expected = (level[a] + stats.tilt[a] * stats.late[g]) * stats.spread[g]
+                if known[g] > 0.0 and n >= 2.0 and expected > 0.0:
+                    cells += 1.0
+                    weight = 1.0 / (stats.quiet[a] * noises[g] / n + theta)
+                    off = (stats.paid[a, g] / n - expected) ** 2 / expected * weight
+                    statistic += off
+                    slope += off * weight
+            freedom += max(cells - 2.0, 0.0)  # ... and an arm's level and tilt from its own cells
+        if freedom < 1.0:
+            return
+        # Newton's step for 1 / statistic, which is nearly linear in theta.
+        theta += statistic * (statistic / freedom - 1.0) / slope if slope > 0.0 else -theta
+        theta = min(max(theta, average / KAPPA_MOST), average / KAPPA_LEAST)
+    stats.shared[KAPPA] = average / theta
 
 
 @njit
 def _learn_quiet(stats: Stats, arm: int, reach: int) -> None:
-    """Learn how much an arm's pay varies, relative to the noise of the buckets (`scratch[0]`); at most 1."""
+    """Learn how much an arm's pay varies, relative to the noise of the buckets (`scratch[0]`)."""
     a = np.uint64(arm)
     own = usual = 0.0
     for bucket in range(reach):
@@ -259,7 +257,7 @@ def _learn_quiet(stats: Stats, arm: int, reach: int) -> None:
             noise = stats.scratch[0, g] * max(mean, 0.0)
             own += max(stats.square[a, g] - n * mean * mean, 0.0) + WORTH * noise
             usual += (n - 1.0 + WORTH) * noise
-    stats.quiet[a] = min(max(own / usual, _QUIET_LEAST), 1.0) if usual > 0.0 else 1.0
+    stats.quiet[a] = min(max(own / usual, _QUIET_LEAST), _NOISE_MOST) if usual > 0.0 else 1.0
 
 
 @njit

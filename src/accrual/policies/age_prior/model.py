@@ -7,9 +7,9 @@ in bucket g of the window has the mean
 
 p is the pooled spread and z_g, from -1 to 1, says how late the bucket is, so that a tilt moves pay from
 early ages to late ones and leaves the total alone. Over arms, level, tilt and own deviations are Gaussian.
-The noise of one decision in bucket g is p_g r_g sigma^2, r_g its size relative to the average, and less for a
-quiet arm: q_a times as much, q_a at most 1. An own deviation has the variance p_g sigma^2 / kappa. So the
-model counts as kappa r_g q_a decisions of the bucket.
+The noise of one decision in bucket g is p_g r_g q_a sigma^2, r_g and q_a the bucket's and the arm's relative
+to the average. An own deviation has the variance p_g sigma^2 / kappa. So the model counts as kappa r_g q_a
+decisions of the bucket.
 Where arms have features, the mean of their levels is linear in these: see the module `arm_features`.
 
 An arm has two estimates of its mean total. `own` uses other arms only for the ages that the arm's open
@@ -73,7 +73,7 @@ class Stats(NamedTuple):
     information: Floats  # ... how well they show it: the noise over the variance of its error
     tilt: Floats  # arms: the tilt, and ...
     tilt_error: Floats  # ... its variance over the noise
-    quiet: Floats  # arms: q, how much the arm's pay varies, relative to what is usual; at most 1
+    quiet: Floats  # arms: q, how much the arm's pay varies, relative to what is usual
     line: Floats  # 5 x features of arms: the regression on these, whose rows are named below
     line_covariance: Floats  # features x features: of the line's slopes
     spread: Floats  # buckets: the pooled spread (p), over the ages reached

@@ -224,7 +224,7 @@ def _worth(share: float, behind: float) -> float:
     For few arms this is `behind` itself, as in IMED. For very many arms, which cannot all be tried, it is
     Brezzi and Lai's approximation to Gittins' index.
     """
-    least = (1.0 - 0.5 * share) * behind
+    least = (1.0 - 0.65 * share) * behind
     if behind <= 1.0:
         return least
     return max(least, behind - share * (0.5 * math.log(behind) + 1.96))
