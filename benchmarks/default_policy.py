@@ -4,9 +4,10 @@
     python -m benchmarks.default_policy fresh --jobs 16 --out out/default --before out/before/runs.json
     python -m benchmarks.default_policy surprise --jobs 16 --out out/surprise
 
-There are three sets of problems. The constants of AgePrior were chosen on `development` and, since some runs
-on it were looked into, on `held-out` with other seeds. Nothing was chosen on `fresh` (fresh_problems.py),
-whose author did not know the policy. The script checks that the sets are apart before it plays. `surprise`
+There are four sets of problems. The constants of AgePrior were chosen on `development`, on `held-out` and on
+`seen` (seen_problems.py): the last two had been held out until runs on them were looked into. Nothing was
+chosen on `fresh` (fresh_problems.py), whose author did not know the policy. The script checks that the sets
+are apart before it plays. `surprise`
 draws what looking for rare large totals costs where caps are too large, and gains where they are true, on
 problems of `development`.
 
@@ -24,7 +25,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import argparse
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import combinations, product
 from pathlib import Path
@@ -32,6 +33,7 @@ from typing import NamedTuple
 
 import numpy as np
 from benchmarks.fresh_problems import fresh
+from benchmarks.seen_problems import seen
 
 from accrual.core.arrays import Floats
 from accrual.engine.simulate import simulate
@@ -51,7 +53,7 @@ RUNS, MANY_RUNS, MANY_ARMS = 200, 20, 100
 FLOOR = ("no delay: IMED", "no delay: TS")
 ALONE = "alone "  # before a set's name: AgePrior only
 NEW, BEFORE, AGE, WAITING = "AgePrior", "AgePrior before", "AgeIMED", "IMED(waiting)"
-DEVELOPMENT_SEED, FRESH_SEED = 500, 20_261_117
+DEVELOPMENT_SEED, HELD_OUT_SEED = 500, 20_261_117
 SURPRISES = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0)
 LOOSE, JACKPOTS = ("caps20-smooth", "caps20-ten", "caps20-lumps"), ("jackpot", "hidden-60", "hidden-20")
 BESIDES = ("noisiest", "heavy-tails", "setting1")  # where larger totals are looked for in vain, or rightly
@@ -141,7 +143,7 @@ def development() -> dict[str, Case]:
 
 
 def held_out() -> dict[str, Case]:
-    """The problems of the final table: other numbers of the same kinds, and other ways of paying."""
+    """Other numbers of the same kinds, and other ways of paying."""
     u = quantiles()
     ramp = np.arange(1, GROUPS + 1) / np.arange(1, GROUPS + 1).sum()
     week = np.array([1.0 if group % 7 == 6 else 0.02 for group in range(GROUPS)])
@@ -178,7 +180,7 @@ def held_out() -> dict[str, Case]:
         "late-best", "w5000-early", "w5000-even", "caps4", "late-surprise", "at-cap", "near-cap", "jackpot",
         "hidden-jackpot", "lure", "mixed-caps", "bimodal", "two-speeds", "needle", "heavy-tails", "delay-2",
         "beyond-early", "beyond-late")}  # fmt: skip
-    dice = np.random.default_rng(FRESH_SEED)
+    dice = np.random.default_rng(HELD_OUT_SEED)
     problems = {
         **gallery,
         "noisiest": plain(80, [*map(sure, np.linspace(0.28, 0.36, 7)), LumpLaw(0.41)]),
@@ -222,7 +224,7 @@ def held_out() -> dict[str, Case]:
     }  # fmt: skip
     return {
         name: Case(
-            problem, 10_000 if "beyond" in name else 3000 if "delay" in name else 20_000, FRESH_SEED + i
+            problem, 10_000 if "beyond" in name else 3000 if "delay" in name else 20_000, HELD_OUT_SEED + i
         )
         for i, (name, problem) in enumerate(problems.items())
     }
@@ -234,21 +236,19 @@ def _erfinv(x: Floats) -> Floats:
     return np.asarray(erfinv(x))
 
 
-def fresh_cases() -> dict[str, Case]:
-    """The problems on which nothing was chosen."""
-    return {name: Case(*case) for name, case in fresh().items()}
-
-
-SETS = {"development": development, "held-out": held_out, "fresh": fresh_cases}
+SETS: dict[str, Callable[[], Mapping[str, tuple[Problem, int, int]]]] = {
+    "development": development, "held-out": held_out, "seen": seen, "fresh": fresh,
+}  # fmt: skip
 
 
 def cases(which: str) -> dict[str, Case]:
-    return SETS["development" if which == "surprise" else which.removeprefix(ALONE)]()
+    made = SETS["development" if which == "surprise" else which.removeprefix(ALONE)]()
+    return {name: Case(*case) for name, case in made.items()}
 
 
 def check_apart() -> None:
     """Stop if two sets have a seed or a problem in common."""
-    for first, last in combinations((make() for make in SETS.values()), 2):
+    for first, last in combinations(map(cases, SETS), 2):
         assert not {case.seed for case in first.values()} & {case.seed for case in last.values()}
         for (name, mine), (other, case) in product(first.items(), last.items()):
             same = np.array_equal(mine.problem.group_means, case.problem.group_means)
@@ -396,10 +396,7 @@ def main() -> None:
                 found.setdefault(task.name, {}).setdefault(label, []).extend(values)
             if done % 100 == 0:
                 print(f"{done} of {len(todo)} after {time.time() - begin:.0f} s", flush=True)
-    order = [
-        name for name in SETS["development" if given.set == "surprise" else given.set]() if name in found
-    ]
-    regret = {name: found[name] for name in order}
+    regret = {name: found[name] for name in cases(given.set) if name in found}
     (given.out / "runs.json").write_text(json.dumps(regret))
     if given.alone:
         return

@@ -1,205 +1,203 @@
 """A fresh set of problems for the default policy, written without knowledge of how the policy works.
 
-No problem is in `development` or `held-out` of benchmarks/default_policy.py, and most pay in ways that those
-sets do not have. Nothing may be chosen on this set.
+None is in the older sets of benchmarks/default_policy.py. About a third are ordinary, a third hard and a
+third strange. Nothing may be chosen on this set.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import product
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
+import numpy.typing as npt
+from benchmarks.seen_problems import G, any_kind, fans, leaving, loose, lumps, mix, over, plain, sure
 
 from accrual.core.arrays import Floats
 from accrual.problems.laws import BernoulliLaw as Coins
 from accrual.problems.laws import BetaLaw, EmpiricalLaw, Law, LeavingLaw, LumpLaw, ScaledLaw, UniformLaw
 from accrual.problems.problem import Problem
-from accrual.problems.spreads import Boltzmann, SpreadLike, Zipf
+from accrual.problems.spreads import BetaBinomial, Boltzmann, Zipf
 
-SEED, HORIZON = 77_000_000, 20_000
-G = 20  # groups, unless a problem says otherwise
-
-
-def plain(window: int, laws: Sequence[Law], groups: int = G) -> Problem:
-    """Make arms with caps of 1."""
-    return Problem([1.0] * len(laws), window, groups, laws)
+SEED, HORIZON = 91_000_000, 20_000
+USERS = 1000  # logged decisions of an arm, where they are made with dice
+Dice = np.random.Generator
 
 
-def loose(times: Sequence[float], window: int, laws: Sequence[Law]) -> Problem:
-    """Make arms of totals up to 1, whose caps are `times` too large."""
-    return Problem(times, window, G, [ScaledLaw(law, 1.0 / t) for law, t in zip(laws, times, strict=True)])
+def each(window: int, law: Callable[..., Law], *arms: tuple[float, ...], groups: int = G) -> Problem:
+    """Make arms with caps of 1: the law of each from its numbers."""
+    return plain(window, [law(*numbers) for numbers in arms], groups)
 
 
-def leaving(*pairs: tuple[float, float], groups: int = G, spread: SpreadLike = "uniform") -> list[Law]:
-    """Make users that stay before each group but the first, and pay while there, with these two chances."""
-    return [LeavingLaw((1.0,) + (stay,) * (groups - 1), p, spread) for stay, p in pairs]
+def at(*ages: int, groups: int = G) -> Floats:
+    """Make a spread that is even over these groups."""
+    return np.asarray(np.bincount(ages, minlength=groups) / len(ages))
 
 
-def lumps(*chances: float, spread: SpreadLike = "begin") -> list[Law]:
-    return [LumpLaw(p, spread) for p in chances]
+def until_cap(rows: npt.ArrayLike) -> Law:
+    """Make a law of logged rows; a user who has paid 1 in all pays nothing more."""
+    return EmpiricalLaw(np.diff(np.minimum(np.cumsum(rows, axis=1), 1.0), axis=1, prepend=0.0))
 
 
-def over(total: float, first: int = 0, stop: int = G, groups: int = G) -> Floats:
-    """Make a row that pays `total`, evenly over groups `first` to before `stop`."""
-    return np.asarray([total / (stop - first) if first <= g < stop else 0.0 for g in range(groups)])
+def baskets(dice: Dice, rate: float, fade: float, size: float, tail: float = 0.7) -> Law:
+    """Orders come at a rate that may fade; their sizes have a long tail."""
+    orders = dice.random((USERS, G)) < rate * fade ** np.arange(G)
+    return until_cap(orders * size * np.exp(tail * dice.standard_normal((USERS, G))))
 
 
-def mix(*kinds: tuple[int, Floats]) -> Law:
-    """Make a law of several kinds of users, each as often as its number says."""
-    return EmpiricalLaw(np.repeat([row for _, row in kinds], [count for count, _ in kinds], axis=0))
+def chain(dice: Dice, first: float, more: float, worth: float = 0.05) -> Law:
+    """Each customer brings `more` others a group later, on average."""
+    came = [dice.poisson(first, USERS)]
+    while len(came) < G:
+        came.append(dice.poisson(more * came[-1]))
+    return until_cap(worth * np.stack(came, axis=1))
 
 
-def sure(total: float, spread: SpreadLike = "uniform") -> Law:
-    return ScaledLaw(Coins(1.0, spread), total)
+def sessions(dice: Dice, come: float, go_on: float, pay: float) -> Law:
+    """Players pay while they play: they go on with one chance, and come back with another."""
+    on, played = np.ones(USERS, bool), np.zeros((USERS, G))
+    for g in range(G):
+        played[:, g] = on
+        on = dice.random(USERS) < np.where(on, go_on, come)
+    return until_cap(pay * played)
 
 
-def course(drop: float, settle: float, weeks: int = 8) -> Law:
-    """Many drop out in the first weeks, fewer later; each week pays a little, the certificate a lot."""
-    stay = [1.0, *(1.0 - drop * settle**week for week in range(weeks - 1))]
-    return LeavingLaw(stay, [0.9] * (weeks - 1) + [1.0], [0.08] * (weeks - 1) + [0.44])
+def card(dice: Dice, visit: float, every: int, small: float, bonus: float) -> Law:
+    """Some come often and some rarely; each visit pays a little, and each `every`-th a bonus too."""
+    came = dice.random((USERS, G)) < dice.beta(3 * visit, 3 - 3 * visit, (USERS, 1))
+    return until_cap(small * came + bonus * (came & (np.cumsum(came, axis=1) % every == 0)))
 
 
-def funnel(click: int, buy: int, basket: float) -> Law:
-    """Of 1000 who see an ad, `click` pay 0.02 at once, and `buy` of those also a basket later."""
-    seen, sale = over(0.02, 0, 1), over(basket, 6, 16)
-    return mix((1000 - click, over(0.0)), (click - buy, seen), (buy, seen + sale))
+def moody(dice: Dice, like: float, dislike: float, groups: int = G) -> Law:
+    """Each user has a chance to pay of their own, the same in all groups."""
+    return EmpiricalLaw((dice.random((USERS, groups)) < dice.beta(like, dislike, (USERS, 1))) / groups)
 
 
-def upgrades(leave: float, upgrade: float, dice: np.random.Generator, months: int = 12) -> Law:
-    """A monthly fee until the customer leaves; once upgraded, the fee is three times as high for good."""
-    there = np.cumprod(dice.random((1500, months)) >= [0.0] + [leave] * (months - 1), axis=1)
-    high = np.cumsum(dice.random((1500, months)) < upgrade, axis=1) > 0
-    return EmpiricalLaw(there * np.where(high, 3.0, 1.0) / (3.0 * months))
+def budget(dice: Dice, total: float) -> Law:
+    """What a user spends in all hardly varies; when it is spent varies a lot."""
+    return EmpiricalLaw((total + dice.uniform(-0.03, 0.03, (USERS, 1))) * dice.dirichlet([0.15] * G, USERS))
 
 
-def donors(monthly: int, once: int, legacy: int) -> Law:
-    """Of 1000: some give a little all along, some once at the beginning, a few leave a legacy at the end."""
-    rest = 1000 - monthly - once - legacy
-    return mix((monthly, over(0.24)), (once, over(0.1, 0, 2)), (legacy, over(1.0, 18)), (rest, over(0.0)))
+def instalments(buy: float, fail: float, deposit: float, months: int = 12) -> Law:
+    """Who buys pays a deposit, then equal instalments until they fail."""
+    rest = months - 1
+    return LeavingLaw([buy, *[1 - fail] * rest], 1.0, [deposit, *[(1 - deposit) / rest] * rest])
 
 
-def fans(share: int, loud: float, quiet: float) -> Law:
-    """Of 100 users, `share` pay in the first group; late, those pay `loud` and the others `quiet`."""
-    return mix((share, over(0.05, 0, 1) + over(loud, 8)), (100 - share, over(quiet, 8)))
-
-
-def sooner_or_later(mean: float) -> Law:
-    """The more comes early, the less comes late: pieces vary a lot, totals by a tenth."""
-    pairs = product(np.linspace(0, 1, 21), mean + np.linspace(-0.1, 0.1, 9))
-    return EmpiricalLaw([over(part * total, 0, 4) + over((1 - part) * total, 14) for part, total in pairs])
-
-
-def top_fifth(most: float) -> Law:
-    """Four in five totals are alike for all arms; the largest fifth reaches up to `most`."""
-    return EmpiricalLaw([over(x) for x in (*np.linspace(0.05, 0.25, 160), *np.linspace(0.3, most, 40))])
-
-
-def any_kind(number: int, mean: float) -> Law:
-    """Make an arm of this mean; what kind it is goes round with its number."""
-    slow, even = BetaLaw(3 * mean, 3 * (1 - mean), "end"), sure(mean, Zipf(1.0))
-    return (LumpLaw(mean, "very_begin"), Coins(mean, "middle"), slow, even)[number % 4]
+def members(join: float, stay: float, every: int, months: int = 24) -> Law:
+    """Who joins pays a fee every so many months, and may leave before each but the first."""
+    stays = [join, *(1.0 if month % every else stay for month in range(1, months))]
+    return LeavingLaw(stays, 1.0, at(*range(0, months, every), groups=months))
 
 
 def fresh() -> dict[str, tuple[Problem, int, int]]:
     """The problems by name; the comment at the end of each says what it is."""
     dice = np.random.default_rng(SEED)
-    p300, p60 = 0.05 + 0.5 * dice.beta(2, 4, 300), 0.1 + 0.4 * dice.random(60)
-    ramp = np.arange(1, 31) / np.arange(1, 31).sum()
-    weekdays = [np.array([0.25 * (g % 7 == day) for g in range(28)]) for day in range(7)]
-    genres, lengths = (0.9, 0.7, 0.6, 0.5, 0.45, 0.4, 0.3, 0.2), (0.25, 0.6, 0.4, 0.3, 0.45, 0.5)
-    appeal, prices = (0.5, 0.3, 0.8, 0.6, 0.4), {2.0: 0.5, 4.0: 0.36, 6.0: 0.2, 9.0: 0.08, 12.0: 0.05}
-    fee = over(0.1, 0, 1)
+    orders, players, likes = partial(baskets, dice), partial(sessions, dice), partial(moody, dice)
+    winter, maturity = (1 + 0.8 * np.cos(np.arange(12) * np.pi / 6)) / 12, [0.1, *[0.0] * 38, 0.9]
+    songs, sellers, smooth = dice.random((24, 2)), dice.random((120, 2)), dice.uniform(1, 3, 250).round(2)
+    few = [0.3 + 0.01 * (i // 20) if i % 20 == 7 else 0.05 + 0.1 * dice.random() for i in range(400)]
     problems = {
-        "course-certificate": plain(560, [course(0.5, 0.5), course(0.2, 1.0), course(0.35, 0.6),
-            course(0.1, 1.1), course(0.6, 0.4)], 8),  # early dropout; a certificate is nearly half of the pay
-        "clicks-then-baskets": plain(200, [funnel(300, 30, 0.3), funnel(100, 60, 0.5), funnel(500, 20, 0.4),
-            funnel(200, 50, 0.35), funnel(60, 30, 0.9)]),  # clicks pay little, baskets more; clickbait loses
-        "upgrades": plain(360, [upgrades(leave, up, dice) for leave, up in [(0.05, 0.02), (0.1, 0.12),
-            (0.04, 0.06), (0.2, 0.2), (0.08, 0.03)]], 12),  # fees until they leave, tripled by an upgrade
-        "donations": plain(400, [donors(200, 100, 5), donors(100, 300, 10), donors(150, 50, 45),
-            donors(60, 500, 20)]),  # three kinds of giving, at three ages
-        "whales": plain(100, [donors(0, small, whole) for small, whole in
-            [(60, 10), (30, 40), (100, 5), (40, 18)]]),  # nine in ten pay nothing, very few the cap, late
-        "trial-to-paid": plain(300, lumps(0.1, 0.16, 0.12, 0.08, 0.13, spread=over(1.0, 18))),  # late
-        "paid-trial": plain(160, [mix((100 - n, fee), (n, fee + over(0.9, 19)))
-            for n in (8, 20, 12, 15)]),  # all pay the same fee at once, those who stay the rest at the end
-        "own-weekday": plain(140, [Coins(p, weekdays[d]) for d, p in
-            enumerate((0.35, 0.5, 0.4, 0.3, 0.45, 0.42, 0.38))], 28),  # each arm has a weekday of its own
-        "streak-bonus": plain(90, leaving((0.9, 1.0), (0.97, 0.7), (0.95, 0.9), (0.99, 0.45), (0.93, 1.0),
-            groups=30, spread=ramp), 30),  # days pay more and more while the user stays
-        "shipping-times": plain(120, [LumpLaw(p, over(1.0, a, a + 3, 24)) for p, a in [(0.5, 1), (0.45, 4),
-            (0.58, 20), (0.4, 8), (0.52, 14), (0.3, 0)]], 24),  # paid on delivery, each arm in its own time
-        "billed-monthly": Problem([1.0] * 4, 360, 12, leaving((0.95, 0.6), (0.9, 0.95), (0.85, 0.98),
-            (0.98, 0.65), groups=12), "first"),  # the fee comes on the first day of a month, until they leave
-        "two-kinds-of-users": plain(160, [mix((60, over(binge, 0, 2)), (40, over(even))) for binge, even in
-            [(0.5, 0.1), (0.1, 0.9), (0.35, 0.5), (0.3, 0.3)]]),  # an arm pleases one kind or the other
-        "never-cancelled": plain(260, [mix((100 - n, over(0.0)), (n, over(1.0)))
-            for n in (12, 20, 9, 25, 18)]),  # who pays once pays always: the first piece says everything
-        "fans-stay": plain(300, [fans(10, 0.8, 0.2), fans(25, 0.8, 0.1), fans(15, 0.9, 0.15),
-            fans(40, 0.4, 0.1)]),  # those who pay early pay much late
-        "fans-gone": plain(300, [fans(n, 0.0, 0.5) for n in (60, 45, 30, 20, 50)]),  # those never pay again
-        "sooner-or-later": plain(100, [sooner_or_later(m)
-            for m in (0.5, 0.53, 0.59, 0.56, 0.45)]),  # what comes early is missing late: totals hardly vary
-        "rank-one-48": plain(100, [LumpLaw(a * b, Boltzmann(0.05 + 0.2 * b)) for a, b in
-            product(genres, lengths)]),  # 8 genres times 6 lengths; each length pays at its own speed
-        "rank-one-priced": Problem([*prices] * 5, 100, G, [LumpLaw(a * p, "middle") for a, p in
-            product(appeal, prices.values())]),  # 5 products at 5 prices, which are the caps
-        "k300-four-kinds": plain(100, [any_kind(i, float(m)) for i, m in enumerate(p300)]),  # lumps to sure
-        "k200-mostly-dead": plain(60, lumps(*(0.0 if i % 10 else 0.02 + 0.0012 * i
-            for i in range(200)))),  # 180 of 200 arms pay nothing at all
-        "odd-one-of-30": plain(100, [BetaLaw(2.6 if i == 17 else 2.0, 2.0) for i in range(30)]),  # smooth
-        "price-middle": Problem([5, 8, 12, 20, 35], 100, G,
-            lumps(0.5, 0.42, 0.34, 0.13, 0.05)),  # caps are prices and true; the middle one earns most
-        "price-against": Problem([1, 2, 5, 10, 25, 60], 100, G, lumps(0.6, 0.26, 0.09, 0.038, 0.012, 0.004,
-            spread="middle_end")),  # the larger the cap, the smaller the mean
-        "price-with": Problem(range(1, 11), 80, G,
-            [BetaLaw(0.5, 1.0 + 0.1 * i) for i in range(10)]),  # the larger the cap, the larger the mean
-        "caps3-leaving": loose([3.0] * 5, 200, leaving((0.8, 1.0), (0.9, 0.8), (0.94, 0.7), (0.97, 0.4),
-            (0.86, 0.9))),  # caps three times too large, customers that leave
-        "caps10-mixed": loose([10.0] * 5, 100, [LumpLaw(0.4), Coins(0.45, "end"), BetaLaw(2.0, 1.7, "begin"),
-            sure(0.42), LumpLaw(0.3, "begin")]),  # caps ten times too large, arms of four kinds
-        "caps30-of-worse": loose([1, 30, 1, 30, 1], 100,
-            lumps(0.4, 0.45, 0.6, 0.35, 0.5, spread="middle")),  # two caps too large, the best arm's is right
-        "caps30-of-best": loose([1, 1, 30, 1], 100, [UniformLaw("end"), BetaLaw(2.0, 3.0), BetaLaw(3.0, 2.0),
-            LumpLaw(0.52)]),  # only the cap of the best arm is too large, and that arm pays smoothly
-        "wild-second": plain(100, [*(EmpiricalLaw([over(m - 0.05), over(m), over(m + 0.05)]) for m in
-            (0.3, 0.35, 0.33, 0.42, 0.31)), LumpLaw(0.37)]),  # quiet arms, and a wild one that is second
-        "sure-best": plain(100, [*lumps(0.4, 0.45, spread="end"), sure(0.52, "end"),
-            Coins(0.42)]),  # the best always pays the same, beside coins
-        "noisy-and-slow": plain(200, [LumpLaw(0.36, "very_end"),
-            *(sure(m, "very_begin") for m in (0.2, 0.24, 0.28))]),  # the best, beside sure ones that pay fast
-        "rare-and-large": Problem([1, 1, 12, 1], 100, G, [Coins(0.5, "begin"), Coins(0.4, "begin"),
-            LumpLaw(1 / 15, "middle"), LumpLaw(0.55, "begin")]),  # the best pays 1 time in 15, but 12
-        "top-fifth": plain(100, [top_fifth(m) for m in (0.4, 0.6, 0.5, 1.0, 0.7)]),  # arms differ in it alone
-        "nearly-equal": plain(100, [Coins(p, "middle")
-            for p in (0.5, 0.51, 0.52, 0.515, 0.54, 0.53)]),  # small gaps, but little noise
-        "hair-apart": plain(100, lumps(0.4, 0.4, 0.4, 0.41, 0.4, 0.4)),  # hard: a hundredth, and coins' noise
-        "two-rounds": plain(2, [mix((100 - c, np.zeros(2)), (c - s, over(0.1, 0, 1, 2)),
-            (s, over(0.1, 0, 1, 2) + over(0.9, 1, 2, 2))) for c, s in
-            [(50, 10), (30, 16), (70, 8), (20, 14)]], 2),  # a click now, a sale in the next round
-        "three-groups": plain(90, [BetaLaw(a, 2.0, (0.2, 0.3, 0.5)) for a in [(3, 2, 1), (1, 2, 3),
-            (2, 2, 2), (4, 1, 1.5)]], 3),  # thirty rounds each; smooth pay that rises or falls
-        "five-rounds-100": plain(5, [Coins(0.3 + 0.003 * (i * 37 % 100), "begin")
-            for i in range(100)], 5),  # a very short window, a hundred arms
-        "w6000-best-slowest": plain(6000, [LumpLaw(0.3, "very_begin"), LumpLaw(0.5, "end"), LumpLaw(0.35),
-            LumpLaw(0.4, "middle")]),  # lumps at ages of the arm's own
-        "w4000-second-half": plain(4000, [Coins([0.4] * 50 + [p] * 50) for p in (0.3, 0.65, 0.5, 0.4)],
-            100),  # arms alike in the first half of a long window
-        "beyond-leaving": plain(12_000, leaving((0.9, 1.0), (0.97, 0.7), (0.98, 0.9), (0.94, 0.95),
-            (0.99, 0.5), groups=60), 60),  # longer than the horizon; customers leave early or late
-        "beyond-two-speeds": plain(24_000, [UniformLaw("begin"), BetaLaw(2.0, 3.0, "extreme_begin"),
-            BetaLaw(3.0, 1.5, "middle"), BetaLaw(2.0, 2.5, Zipf(0.5))]),  # longer; the best is slow
-        "short-smooth": plain(300, [BetaLaw(a, 2.0, "middle") for a in (1.0, 1.4, 2.0, 3.0, 1.7, 2.4)],
-            30),  # 3,000 rounds, ten windows
-        "short-leaving": plain(1000, leaving(*((0.8 + 0.016 * (i * 7 % 12), 1.0 - 0.04 * (i * 7 % 12))
-            for i in range(12)))),  # 4,000 rounds, four windows; who stays longer pays less often
-        "short-sixty": plain(50, lumps(*p60.round(3).tolist()), 10),  # 5,000 rounds, sixty arms
-        "ordinary-lumps": plain(70, lumps(0.22, 0.31, 0.27, 0.18, 0.38, spread="middle"), 14),  # five coins
-        "ordinary-smooth": Problem(range(3, 11), 120, 24, [BetaLaw(2.0, b, "begin_middle") for b in
-            (1.0, 1.2, 2.0, 2.2, 3.5, 4.0, 4.0, 6.0)]),  # caps from 3 to 10, all true
+        # Ordinary ones.
+        "news-articles": plain(48, [Coins(p, Boltzmann(fade)) for p, fade in [(0.3, 0.6), (0.42, 0.15),
+            (0.35, 0.9), (0.25, 0.3), (0.38, 1.2), (0.46, 0.4), (0.2, 0.1), (0.4, 0.25)]], 24),  # quick decay
+        "podcast-ads": plain(150, [LeavingLaw([1.0, pilot, *[stay] * 13], 0.85) for pilot, stay in
+            [(0.5, 0.97), (0.7, 0.9), (0.85, 0.8), (0.4, 0.99), (0.6, 0.96)]], 15),  # many hear only one
+        "monthly-or-yearly": Problem([1.0] * 5, 480, 24, [members(0.3, 0.95, 1), members(0.15, 0.6, 12),
+            members(0.22, 0.75, 12), members(0.25, 0.93, 1), members(0.2, 0.9, 3)], "first"),  # fees
+        "clinic-visits": plain(84, [BetaLaw(np.linspace(*ends, 14).tolist(), 2, at(0, 1, 3, 7, 13, groups=14))
+            for ends in [(1, 3), (2, 2), (3, 1), (1.5, 4.5)]], 14),  # scores at five visits; some rise
+        "shop-baskets": each(200, orders, (0.1, 1, 0.08), (0.15, 0.93, 0.1), (0.06, 1, 0.19),
+            (0.25, 0.85, 0.07), (0.08, 1, 0.09), (0.12, 0.97, 0.11)),  # repeat orders, more or less loyal
+        "display-ads-12": plain(30, [LumpLaw(0.02 + 0.003 * (i * 5 % 12), Zipf(0.5 + 0.15 * i))
+            for i in range(12)], 30),  # a sale in a few of a hundred, most of them soon
+        "energy-savings": Problem([120, 120, 150, 90], 360, 12, [BetaLaw(a, b, winter) for a, b in
+            [(11, 14), (9, 11), (8, 15), (10, 9)]]),  # more in winter; quiet, and small gaps
+        "delivery-tips": plain(20, [mix((100 - a - b, over(0, groups=10)), (a, over(now, 0, 1, 10)),
+            (b, over(later, 6, 9, 10))) for a, b, now, later in [(30, 20, 0.2, 0.5), (10, 50, 0.2, 0.4),
+            (50, 5, 0.3, 0.5), (20, 35, 0.3, 0.6), (0, 40, 1, 0.5)]], 10),  # at once or on delivery
+        "b2b-renewals": Problem([90, 120, 60, 200], 3000, 3, [LeavingLaw(stay) for stay in [(0.3, 0.5, 0.8),
+            (0.15, 0.9, 0.95), (0.45, 0.6, 0.8), (0.1, 0.85, 0.95)]], "first"),  # three yearly contracts
+        "seller-payouts": Problem(range(100, 600, 50), 56, 8, [BetaLaw(2.0, b) for b in
+            (1.2, 2.8, 4, 4.2, 7.5, 8.5, 9, 9, 15, 17)], "first"),  # a payout a week; ten sellers, own caps
+        "two-headlines": plain(12, lumps(0.11, 0.13, spread=Boltzmann(0.5)), 12),  # an A/B test of clicks
+        "loyalty-card": each(200, partial(card, dice), (0.3, 5, 0.02, 0.12), (0.4, 10, 0.02, 0.2),
+            (0.25, 3, 0.01, 0.1), (0.5, 8, 0.025, 0.05), (0.35, 4, 0.01, 0.13)),  # bonus points
+        "instalments": Problem([3, 5, 8, 12, 20], 360, 12, [instalments(*arm) for arm in [(0.5, 0.01, 0.1),
+            (0.36, 0.03, 0.3), (0.31, 0.05, 0.1), (0.15, 0.02, 0.2), (0.09, 0.05, 0.5)]]),  # caps are prices
+        "playlists-24": Problem([30.0] * 24, 60, 15, leaving(*((0.8 + 0.19 * stay, 0.35 + 0.6 * play)
+            for stay, play in songs), groups=15)),  # 24 playlists, each with skips and leaving of its own
+        "game-sessions": each(140, players, (0.1, 0.6, 0.05), (0.05, 0.9, 0.05), (0.3, 0.3, 0.05),
+            (0.15, 0.7, 0.06), (0.02, 0.8, 0.1), (0.2, 0.8, 0.045)),  # pieces come in runs
+        "reviews": each(100, likes, (0.6, 1.4), (2, 3.5), (0.3, 0.5), (4, 7), (1, 1.4)),  # liked or not
+        "guessed-caps": loose([2.0] * 7, 80, [LumpLaw(0.2), LumpLaw(0.3, "begin"), UniformLaw("begin"),
+            Coins(0.4, "middle"), BetaLaw(1, 2), BetaLaw(2, 1.7), LumpLaw(0.45)]),  # all twice too large
+        "short-ab-test": each(40, orders, (0.08, 0.95, 0.2), (0.1, 0.95, 0.2)),  # 2,000 rounds, two shops
+        # Hard ones.
+        "patrons": plain(300, [mix((1000 - a - b, over(0)), (a, over(0.06, 0, 2)), (b, over(1, 1))) for a, b
+            in [(500, 20), (100, 45), (300, 30), (800, 10), (200, 62), (600, 15), (50, 50)]]),  # rare kinds
+        "sure-among-59": plain(100, [*lumps(*np.linspace(0.1, 0.38, 59).round(3).tolist(), spread="middle"),
+            sure(0.42)]),  # the best of 60 arms always pays the same; the others are coins
+        "sparse-nine": plain(160, lumps(0.001, 0.002, 0.0015, 0.003, 0.001, 0.002, 0.0025, 0.007, 0.004,
+            spread="middle_end")),  # of a thousand decisions, one to seven pay
+        "sparse-orders": Problem([5.0] * 6, 100, G, [orders(rate, 1, 0.06, 1.2) for rate in
+            (0.0002, 0.0004, 0.0003, 0.001, 0.0006, 0.0001)]),  # as rare, with a long tail of sizes
+        "k400-few-good": plain(20, lumps(*few)),  # 20 of 400 arms are good, and differ by a hundredth each
+        "k120-leaving": plain(60, [LeavingLaw((0.2 + 0.6 * join,) + (0.8 + 0.2 * stay,) * 14)
+            for join, stay in sellers], 15),  # 120 sellers: who buys comes back until they leave
+        "k250-smooth": plain(100, [BetaLaw(float(a), 2.0, "begin_middle")
+            for a in smooth]),  # smooth pieces, many arms near the best
+        "uptime": plain(200, leaving((0.985, 1), (0.99, 1), (0.994, 1), (0.998, 1), (0.98, 1))),  # near caps
+        "hair-smooth": plain(160, [BetaLaw(a, 3.0, "end")
+            for a in (3.0, 3.02, 3.05, 3.1, 2.95, 3.17)]),  # gaps of a two-hundredth, quiet and late
+        "w8000-instalments": each(8000, partial(instalments, months=40), (0.6, 0.05, 0.1),
+            (0.35, 0.004, 0.02), (0.5, 0.02, 0.05), (0.7, 0.1, 0.2), (0.4, 0.01, 0.1),
+            groups=40),  # long credits, of which some fail
+        "w5000-milestones": plain(5000, [LeavingLaw(step, 1.0, [0.05, 0.1, 0.15, 0.3, 0.4]) for step in
+            [(0.9, 0.6, 0.6, 0.6, 0.9), (0.5, 0.9, 0.9, 0.9, 0.9), (0.8, 0.8, 0.8, 0.5, 0.5),
+            (0.6, 0.7, 0.9, 0.95, 1)]], 5),  # who gets to a step is paid for it; the last steps pay most
+        "gifts": each(100, orders, (0.05, 1, 0.1, 0.3), (0.05, 1, 0.06, 0.9), (0.05, 1, 0.05, 1.8),
+            (0.05, 1, 0.09, 0.6)),  # the arm with the smallest usual gift has the longest tail, and is best
+        "fixed-budgets": each(100, partial(budget, dice), (0.4,), (0.46,), (0.44,), (0.5,), (0.52,), (0.42,),
+            (0.48,)),  # wild pieces, quiet totals
+        "snowballs": plain(100, [LeavingLaw((1.0,) + (stay,) * 19, 1, BetaBinomial(grow, 1)) for stay, grow in
+            [(0.93, 1), (0.955, 2), (0.965, 4), (0.98, 8)]]),  # pay grows; the best begins low
+        "referral-chains": each(120, partial(chain, dice), (0.5, 0.5), (0.2, 0.8), (0.12, 1.0), (0.8, 0.2),
+            (0.4, 0.7)),  # customers bring customers; most bring none
+        "caps-2-to-50": loose([2, 5, 10, 20, 50, 3], 120, [Coins(0.4, "begin"), LumpLaw(0.42, "middle"),
+            BetaLaw(2, 2.4), *leaving((0.93, 0.75)), UniformLaw("end"), Coins(0.45, "uniform")]),  # six kinds
+        "lure-of-40": plain(80, [Coins([0.9 - 0.02 * i] * 4 + [0.2 + 0.01 * (i * 7 % 40)] * 16) for i in
+            range(40)]),  # forty arms, and what is seen early says little about the rest
+        "short-forty": loose([1, 4] * 20, 40, lumps(*(0.02 + 0.01 * (i * 7 % 40)
+            for i in range(40)))),  # 3,000 rounds, forty arms; every other cap is four times too large
+        # Strange ones.
+        "k100-now-or-next": plain(2, [LumpLaw(0.1 + 0.004 * (i * 37 % 100), [0.01 * i, 1 - 0.01 * i])
+            for i in range(100)], 2),  # a window of two rounds; arms pay in the first or in the second
+        "maturity": Problem([1.0] * 5, 200, 40, [BetaLaw([3.0] * 39 + [last], 2.0, maturity)
+            for last in (1.0, 2.0, 3.0, 2.5, 1.5)], "first"),  # alike at first; nine tenths come at the end
+        "all-sure": plain(100, [sure(0.3 + 0.02 * (i * 5 % 12), ("very_begin", "end", "uniform")[i % 3])
+            for i in range(12)]),  # no noise at all: every decision of an arm pays the same
+        "day-and-night": plain(30, [Coins(p, at(*range(i % 2, 30, 2), groups=30)) for i, p in
+            enumerate((0.3, 0.36, 0.42, 0.33, 0.38, 0.46))], 30),  # pay at even ages or at odd ones
+        "honest-and-lying": each(100, fans, (50, 0.6, 0.2), (50, 0.1, 0.75), (50, 0.45, 0.45), (50, 0.9, 0.0),
+            (50, 0.05, 0.95), (50, 0.65, 0.3)),  # the same first piece promises, warns or says nothing
+        "beyond-members": each(30_000, partial(likes, groups=30), (1, 3), (3, 6), (0.4, 0.5), (2, 3), (5, 15),
+            groups=30),  # three times the horizon; users keep their habits for good
+        "beyond-pensions": plain(15_000, [Coins([p] * 10 + [q] * 20) for p, q in [(0.5, 0.3), (0.4, 0.5),
+            (0.3, 0.65), (0.45, 0.35), (0.35, 0.3)]], 30),  # longer than the horizon; an early lure
+        "in-cents": Problem([4900, 9900, 19900, 29900, 49900], 100, G, lumps(0.3, 0.17, 0.07, 0.068, 0.031,
+            spread="middle")),  # large sums, true caps
+        "dead-giants": Problem([1, 1, 1, 1, 200, 200, 80, 500], 100, G,
+            lumps(0.3, 0.5, 0.4, 0.45, 0.0, 0.0, 0.0, 0.0005)),  # caps promise much; the giants pay nothing
+        "sure-but-when": plain(100, [ScaledLaw(LumpLaw(1.0, speed), m) for m, speed in [(0.5, "uniform"),
+            (0.53, "begin"), (0.56, "middle"), (0.6, "end"), (0.45, "very_begin")]]),  # one sure piece
+        "k2-quiet-or-late": plain(500, [sure(0.1, "begin"), LumpLaw(0.13, "very_end")]),  # sure, or best
+        "same-mean-but-one": plain(100, [any_kind(i, 0.36 if i == 14 else 0.3)
+            for i in range(20)]),  # twenty arms of four kinds, all of one mean but for one
+        "short-long-window": plain(2000, [Coins(0.4, "begin"), UniformLaw("end"), BetaLaw(2, 2.6),
+            LumpLaw(0.6, "middle_end")]),  # 5,000 rounds, a window of 2,000
     }  # fmt: skip
-    horizons = {"short-smooth": 3000, "short-leaving": 4000, "short-sixty": 5000}
+    horizons = {"short-ab-test": 2000, "short-forty": 3000, "short-long-window": 5000}
     return {
         name: (problem, 10_000 if "beyond" in name else horizons.get(name, HORIZON), SEED + i)
         for i, (name, problem) in enumerate(problems.items())
