@@ -280,7 +280,7 @@ def test_kappa_is_where_pearsons_statistic_equals_its_degrees_of_freedom():
 
 
 def test_a_noisy_arm_that_pays_in_its_own_way_is_not_filled_in_by_how_sure_arms_pay():
-    """Kappa was 56 to 213 after two windows, from the sure arms alone; the best arm had 86 of 400 decisions."""
+    """Kappa was 56 to 213 after two windows, from the sure arms alone, and the best arm had 86 of 400."""
     runs = [record(late_lumps_beside_sure_arms(), AgePrior(), 400, seed=seed).stats for seed in range(10)]
     assert max(stats.shared[model.KAPPA] for stats in runs) < 20
     assert np.mean([stats.pulls[0] for stats in runs]) > 120
