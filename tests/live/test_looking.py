@@ -21,7 +21,7 @@ from accrual.store.memory import MemoryStore
 from accrual.store.sqlite.store import SQLiteStore
 
 
-def busy_ledger(policy: ac.Policy, seed: int = 7) -> Ledger:
+def busy_ledger(policy: ac.Policy, seed: int = 8) -> Ledger:
     """A ledger after decisions with windows of their own, pieces of all ages, closings and a new arm."""
     chance = np.random.default_rng(seed)
     ledger = Ledger(policy, [1.0, 5.0, 1e3], window=60, windows=[60.0, 37.0, 7.5], seed=seed)
