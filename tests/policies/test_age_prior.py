@@ -226,10 +226,10 @@ def test_a_noisy_arm_among_sure_ones_keeps_its_own_variance():
 
 
 def test_totals_as_large_as_those_of_other_arms_are_no_surprise():
-    """Four totals of a twentieth: what other arms pay in size counts, by its geometric mean."""
+    """Four totals of a twentieth: what other arms pay in size counts, by its mean."""
     params, stats = two_buckets([[(0.05, 0.1)] * 4, [(0.4, 0.8)] * 20, [(0.4, 0.8)] * 20])
     learning.refresh(params, stats)
-    size = (0.05 * 0.4 * 0.4) ** (1 / 3)
+    size = (0.05 + 0.4 + 0.4) / 3
     assert stats.shared[model.SIZE] == pytest.approx(2.0 * size)  # the cap is 2
     power = 0.8 * params.surprise  # four payments
     largest = 0.05 + 5.0 * 0.35 / power  # nearly the likeliest b

@@ -96,7 +96,7 @@ STAGE, USUAL, GROWN, SLOPE, WIDER, LEAST, LEAD_NOISE, ROOM, SIZE = range(12, 21)
 # WIDER: as how many times BETWEEN it counts in an index, for an arm may be far off a good line. LEAST: an arm
 # with fewer decisions is tried first. LEAD_NOISE: how much the leader's totals vary (`_log_noise`). ROOM: by
 # how much the logarithm of the leader's decisions may be raised. SIZE: of an arm's totals, E[x^2] / E[x], in
-# rewards, the geometric mean over arms that have paid.
+# rewards, the mean over arms that have paid.
 
 SLOPES, MIDDLE, VARIANCE, WORK = range(4)
 # The rows of `line`. MIDDLE, VARIANCE: mean and variance of each column over arms. WORK: two rows of scratch.
