@@ -237,6 +237,14 @@ def test_totals_as_large_as_those_of_other_arms_are_no_surprise():
     assert _larger(params, stats, 0, 0.35, 5.0) == pytest.approx(expected)
 
 
+def test_refunds_do_not_make_totals_larger_than_caps():
+    """Totals of the cap and of nearly minus the cap: the mean is a hundredth of what one pays in size."""
+    params, stats = two_buckets([[(2.0, 2.0), (-1.0, -1.96)] * 10, [(0.1, 0.4)] * 20])
+    learning.refresh(params, stats)
+    assert stats.own[0] == pytest.approx(0.01)
+    assert stats.shared[model.SIZE] == pytest.approx((2.0 + 0.4) / 2)
+
+
 def test_quiet_arms_keep_what_they_have_shown():
     """Arms that always pay the same at early ages, and lumps of their own size late.
 

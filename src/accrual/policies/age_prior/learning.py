@@ -279,7 +279,7 @@ def _learn_noise(params: Params, stats: Stats) -> bool:
                 inside += weight * max(stats.second[a] - stats.own[a] ** 2, 0.0)
                 freedom += weight - 1.0
             if stats.own[a] > 0.0 and stats.second[a] > 0.0:
-                sizes += stats.second[a] / stats.own[a] * params.cap[a]
+                sizes += min(stats.second[a] / stats.own[a], 1.0) * params.cap[a]
                 paying += 1
     if second <= _NOTHING or first <= 0.0:  # nothing was paid, or refunds outweigh what was
         return False
