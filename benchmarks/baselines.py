@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 
 from accrual.engine.simulate import simulate
-from accrual.policies.age_imed import AgeIMED
+from accrual.policies.age import AgeIMED
 from accrual.policies.age_lin import AgeLinTS
 from accrual.policies.age_prior import AgePrior
 from accrual.policies.base import Policy

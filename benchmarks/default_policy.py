@@ -37,7 +37,7 @@ from benchmarks.seen_problems import seen
 
 from accrual.core.arrays import Floats
 from accrual.engine.simulate import simulate
-from accrual.policies.age_imed import AgeIMED
+from accrual.policies.age import AgeIMED
 from accrual.policies.age_prior.policy import AgePrior
 from accrual.policies.base import Policy
 from accrual.policies.imed import IMED

@@ -38,7 +38,7 @@ def fingerprints(edited=None):
     return found
 
 edits = [None, "engine/result.py", "engine/simulate.py", "cli/app.py", "runs/cells.py",
-         "problems/laws.py", "policies/age.py", "live/ledger.py"]
+         "problems/laws.py", "policies/age/learning.py", "live/ledger.py"]
 print(json.dumps([fingerprints(edited) for edited in edits]))
 """
 

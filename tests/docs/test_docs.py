@@ -45,7 +45,7 @@ def options() -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize("command", [*app.COMMANDS, *app.GROUPS])
+@pytest.mark.parametrize("command", app.COMMANDS)
 def test_every_command_has_a_section(command):
     assert section(command).strip()
 

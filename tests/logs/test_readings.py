@@ -16,7 +16,7 @@ import pytest
 
 import accrual as ac
 from accrual.cli import app
-from accrual.cli.fit import show
+from accrual.cli.logs.fit import show
 from accrual.core.errors import InputError
 from accrual.logs.log import Log
 from accrual.logs.open_log import open_log

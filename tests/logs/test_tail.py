@@ -20,7 +20,7 @@ from accrual.bounds import truncation_loss
 from accrual.core.errors import InputError
 from accrual.engine.recording import record
 from accrual.logs.estimate.tail import Tail, estimate_tail, payments, window_for
-from accrual.policies.age_imed import AgeIMED
+from accrual.policies.age import AgeIMED
 from accrual.problems.laws import LumpLaw
 from accrual.problems.problem import Problem
 from accrual.problems.spreads import Continuous

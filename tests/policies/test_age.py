@@ -10,7 +10,8 @@ import accrual as ac
 from accrual.core.jit import njit
 from accrual.core.random import beta
 from accrual.engine.recording import record
-from accrual.policies import age, age_ucb
+from accrual.policies import age_ucb
+from accrual.policies.age import learning as age
 from accrual.policies.base import Functions, Moment
 from accrual.policies.scalars import bernoulli_count, kl, kl_upper, regularised
 

@@ -11,7 +11,7 @@ from scipy.special import chdtrc
 import accrual as ac
 from accrual.engine.recording import record
 from accrual.live.ledger import Ledger
-from accrual.policies import age
+from accrual.policies.age import learning as age
 from accrual.policies.age_cells import KAPPA_START
 from accrual.policies.catalog import parse
 from accrual.policies.clusters import Cluster, ClusteredTPUCBFRG, find_clusters

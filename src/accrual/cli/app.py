@@ -10,55 +10,34 @@ import typer
 from typer.core import TyperGroup
 
 import accrual
-from accrual.cli import (
-    bandits,
-    bench,
-    bounds,
-    compare,
-    convert,
-    db,
-    fit,
-    gallery,
-    headline,
-    keys,
-    paper,
-    plan,
-    replay,
-    serve,
-    simulate,
-    spread,
-    sweep,
-    warm,
-)
+from accrual.cli.live import bandits, db, keys, serve, warm
+from accrual.cli.logs import compare, convert, fit, plan, replay
+from accrual.cli.study import bench, bounds, gallery, headline, paper, simulate, spread, sweep
 from accrual.core.errors import InputError, MissingExtra
 
-# A new command: a file here with a function of its name, and a row in this table.
-COMMANDS: dict[str, Callable[..., Any]] = {
-    "simulate": simulate.simulate,
-    "bounds": bounds.bounds,
-    "spread": spread.spread,
-    "headline": headline.headline,
-    "gallery": gallery.gallery,
-    "paper": paper.paper,
-    "sweep": sweep.sweep,
-    "convert": convert.convert,
-    "fit": fit.fit,
-    "compare": compare.compare,
-    "replay": replay.replay,
-    "plan": plan.plan,
-    "bench": bench.bench,
-    "serve": serve.serve,
-    "warm": warm.warm,
+# A new command: a file in the folder of its section with a function of its name, and a row in this table. A
+# command with actions of its own, such as `accrual db backup`, is an `app` of its own.
+SECTIONS: dict[str, dict[str, Callable[..., Any] | typer.Typer]] = {
+    "Study": {
+        "simulate": simulate.simulate,
+        "bounds": bounds.bounds,
+        "spread": spread.spread,
+        "headline": headline.headline,
+        "gallery": gallery.gallery,
+        "paper": paper.paper,
+        "sweep": sweep.sweep,
+        "bench": bench.bench,
+    },
+    "Logs": {
+        "convert": convert.convert,
+        "fit": fit.fit,
+        "compare": compare.compare,
+        "replay": replay.replay,
+        "plan": plan.plan,
+    },
+    "Live": {"serve": serve.serve, "bandits": bandits.app, "keys": keys.app, "db": db.app, "warm": warm.warm},
 }
-
-# Commands with actions of their own, such as `accrual db backup`.
-GROUPS = {"bandits": bandits.app, "db": db.app, "keys": keys.app}
-
-SECTIONS = {
-    "Study": ("simulate", "bounds", "spread", "headline", "gallery", "paper", "sweep", "bench"),
-    "Logs": ("convert", "fit", "compare", "replay", "plan"),
-    "Live": ("serve", "bandits", "keys", "db", "warm"),
-}
+COMMANDS = {name: command for section in SECTIONS.values() for name, command in section.items()}
 
 
 class _GroupedHelp(TyperGroup):
@@ -79,11 +58,12 @@ def _help_of_group(context: typer.Context) -> None:
 
 
 app = typer.Typer(cls=_GroupedHelp, rich_markup_mode=None, pretty_exceptions_enable=False)
-for _name, _function in COMMANDS.items():
-    app.command(_name)(_function)
-for _name, _group in GROUPS.items():
-    _group.callback(invoke_without_command=True)(_help_of_group)
-    app.add_typer(_group, name=_name)
+for _name, _command in COMMANDS.items():
+    if isinstance(_command, typer.Typer):
+        _command.callback(invoke_without_command=True)(_help_of_group)
+        app.add_typer(_command, name=_name)
+    else:
+        app.command(_name)(_command)
 
 
 @app.callback(invoke_without_command=True)

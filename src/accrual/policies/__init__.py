@@ -5,10 +5,10 @@ list. Other rooms also use `base` (what a policy is), `catalog` (policies by nam
 choose by contexts), `clusters` and `floor`.
 """
 
-from accrual.policies.age_imed import AgeIMED as AgeIMED
+from accrual.policies.age import AgeIMED as AgeIMED
+from accrual.policies.age import AgeTS as AgeTS
 from accrual.policies.age_lin import AgeLinTS as AgeLinTS
 from accrual.policies.age_prior import AgePrior as AgePrior
-from accrual.policies.age_ts import AgeTS as AgeTS
 from accrual.policies.age_ucb import AgeUCB as AgeUCB
 from accrual.policies.gaussian_filter import GaussianFilter as GaussianFilter
 from accrual.policies.imed import IMED as IMED

@@ -31,8 +31,8 @@ from accrual.logs.context_worth import ARMS_MOST
 from accrual.logs.fit import fit_log
 from accrual.logs.fitted import Fitted, Personalising, with_reading
 from accrual.logs.open_log import opened
+from accrual.policies.age import AgeTS
 from accrual.policies.age_lin import AgeLinTS
-from accrual.policies.age_ts import AgeTS
 from accrual.policies.base import Policy
 from accrual.policies.catalog import as_policy
 

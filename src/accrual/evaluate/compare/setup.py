@@ -19,8 +19,7 @@ from accrual.core.errors import InputError, positive, whole
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
 from accrual.evaluate.compare.possible_problems import PossibleProblems
 from accrual.logs.fitted import Fitted
-from accrual.policies.age_imed import AgeIMED
-from accrual.policies.age_ts import AgeTS
+from accrual.policies.age import AgeIMED, AgeTS
 from accrual.policies.age_ucb import AgeUCB
 from accrual.policies.base import Policy
 from accrual.policies.catalog import DEFAULT, as_policy, make

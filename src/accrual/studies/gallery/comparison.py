@@ -7,10 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from accrual.core.errors import InputError
 from accrual.engine.result import Result
 from accrual.engine.simulate import check_plays, simulate
-from accrual.policies.age_imed import AgeIMED
+from accrual.policies.age import AgeIMED, AgeTS
 from accrual.policies.age_lin import AgeLinTS
 from accrual.policies.age_prior import AgePrior
-from accrual.policies.age_ts import AgeTS
 from accrual.policies.age_ucb import AgeUCB
 from accrual.policies.base import Policy
 from accrual.policies.catalog import parse

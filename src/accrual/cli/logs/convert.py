@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from accrual.cli.log_options import Columns, TimeFormat, TimeUnit, TimeZone, column_roles
+from accrual.cli.logs.options import Columns, TimeFormat, TimeUnit, TimeZone, column_roles
 from accrual.cli.options import expanded
 from accrual.cli.output import writable
 from accrual.core.errors import InputError, unknown

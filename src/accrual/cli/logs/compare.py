@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from accrual.cli.completion import policies
-from accrual.cli.log_options import LogOptions, with_log
+from accrual.cli.logs.options import LogOptions, with_log
 from accrual.cli.options import Device, Runs, Seed, count, expanded, with_executor
 from accrual.cli.output import say, show_table, writable
 from accrual.core.errors import InputError, need

@@ -10,8 +10,8 @@ import numpy as np
 
 from accrual.core.jit import njit
 from accrual.core.random import accepted, beta_from, pair, proposal, proposed
-from accrual.policies.age import AgePolicy, Params, learning, surveying
-from accrual.policies.age import Stats as AgeStats
+from accrual.policies.age.learning import AgePolicy, Params, learning, surveying
+from accrual.policies.age.learning import Stats as AgeStats
 from accrual.policies.base import Functions, Moment
 from accrual.policies.scalars import in_turn
 

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from accrual.core.jit import njit
-from accrual.policies.age import SCORE, AgePolicy, Params, Stats, learning
-from accrual.policies.age import survey as take_stock
+from accrual.policies.age.learning import SCORE, AgePolicy, Params, Stats, learning
+from accrual.policies.age.learning import survey as take_stock
 from accrual.policies.base import Functions, Moment
 from accrual.policies.scalars import bernoulli_count, in_turn, kl
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from accrual.cli.compare import ARMS_SHOWN
 from accrual.cli.completion import policies
-from accrual.cli.log_options import LogOptions, with_log
+from accrual.cli.logs.compare import ARMS_SHOWN
+from accrual.cli.logs.options import LogOptions, with_log
 from accrual.cli.options import Seed
 from accrual.cli.output import say, show_table
 from accrual.core.errors import InputError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from accrual.cli.log_options import BAD_ROWS_FILE, LogOptions, with_log
+from accrual.cli.logs.options import BAD_ROWS_FILE, LogOptions, with_log
 from accrual.cli.options import Plot
 from accrual.cli.output import PICTURES, line_width, say, show_table, writable
 from accrual.core.errors import InputError, need

@@ -1,0 +1,1 @@
+"""Commands for live traffic: the service, and its bandits, keys and database."""

@@ -1,0 +1,1 @@
+"""Commands that play problems: the paper's, the gallery's and your own."""
