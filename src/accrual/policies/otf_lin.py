@@ -115,7 +115,7 @@ class OnTheFlyPolicy(ContextualPolicy):
     Parameters
     ----------
     alpha : float
-        By how much the width is multiplied. 1 is the width of the paper's theorem.
+        By how much the width is multiplied. 1 is about the width of the paper's theorem.
     ridge : float
         Weight of the prior, in decisions.
     delta : float

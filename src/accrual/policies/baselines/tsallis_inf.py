@@ -8,8 +8,8 @@ of these losses, the probabilities x of round t minimise
     L . x - 2 sqrt(t + eta0) sum sqrt(x) + sqrt((D + gamma0) / ln K) sum x (ln x - 1)
 
 where D adds up, over the rounds so far, the decisions that were pending. With d the window, the tuning has
-eta0 = 10 d + d^2 / (K^(1/3) ln K)^2 and gamma0 = 24^2 d^2 K^(2/3) ln K. `shift` multiplies both; with 0 this
-is the tuning of 2020.
+eta0 = 10 d + d^2 / (K^(1/3) ln K)^2 and gamma0 = 24^2 d^2 K^(2/3) ln K. `shift` multiplies both; with 0
+there is none, as in the method of 2020.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class DelayedTsallisINF(SimulatedPolicy):
     ----------
     shift : float
         How much of the shift of the learning rates of 2022 is used: 1 for all of it, as its bound for random
-        rewards needs; 0 for none, the method of 2020.
+        rewards needs; 0 for none, as in the method of 2020.
 
     Examples
     --------
