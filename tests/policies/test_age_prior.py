@@ -143,15 +143,21 @@ def test_an_arm_that_paid_nothing_keeps_a_wide_variance_and_an_untried_one_the_u
     assert stats.mean[2] == pytest.approx(stats.shared[model.LEVEL])
 
 
-def test_of_many_arms_one_that_paid_nothing_is_judged_by_the_size_of_totals():
-    """As if a sixth decision had paid that, by hand."""
+def test_arms_are_judged_as_if_two_more_decisions_had_paid_what_totals_are_in_size():
+    """By hand: one of many arms that paid, and one that paid nothing, for which the cap has its part."""
     params, stats = two_buckets([*[[(0.02, 0.04), (0.01, 0.06)] * 3] * 99, [(0.0, 0.0)] * 5])
     learning.refresh(params, stats)
-    noise, level, weight = stats.shared[model.SIGMA2], stats.shared[model.LEVEL], stats.weight[99]
-    assert params.share == pytest.approx(10_000 / 10_400)
-    paid = (1.0 - params.share) + params.share * (noise / level + level) ** 2
-    by_hand = (2.0 * noise + paid * weight / (1.0 + weight)) / (weight + 2.0)
-    assert stats.variance[99] == pytest.approx(by_hand)
+    totals = np.array([0.02, 0.03])  # in caps
+    size = (totals**2).mean() / totals.mean()
+    assert model.size(params, stats, 0) == pytest.approx(size) == pytest.approx(stats.shared[model.SIZE] / 2)
+    assert params.share == pytest.approx(100 / 110)
+    noise = stats.shared[model.SIGMA2]
+    usual = [max(totals.var(), min(noise, (totals**2).mean())), noise]
+    larger = [size**2, (1.0 - params.share) + params.share * size**2]
+    for arm, spare, one, more in zip((0, 99), (totals.var(), 0.0), usual, larger, strict=True):
+        weight = stats.weight[arm]
+        by_hand = (weight * spare + 2.0 * one + 2.0 * more * weight / (1.0 + weight)) / (weight + 2.0)
+        assert stats.variance[arm] == pytest.approx(by_hand)
 
 
 def test_a_late_piece_is_as_good_as_one_in_time():
@@ -178,7 +184,7 @@ def test_costs_by_hand():
     stats.own[1], stats.mean[1], stats.variance[1] = 0.3, 0.3, 0.21
     weigh(params, stats, 1)
     divergence = 0.3 * math.log(0.5) + 0.7 * math.log(0.7 / 0.4)
-    share = 4 / (4 + 400)  # of two arms, how far they are treated as very many
+    share = 2 / (2 + 10)  # of two arms, how far they are treated as very many
     held = 101**2 / (101 + 2 * (1 - share))  # 101 decisions count as so many
     assert stats.cost_alone[1] == pytest.approx(share * math.log(3) + held * divergence)
 
@@ -205,7 +211,7 @@ def test_larger_caps_change_nothing_in_estimates_and_in_the_models_cost():
     made = [
         [(0.2, 0.6), (0.1, 0.3), (0.4, 0.4), (0.0, 0.2)] * 5,
         [(0.1, 0.9), (0.3, 1.0), (0.2, 0.7)] * 5,
-        CLOSED,
+        [(first / 2.0, last / 2.0) for first, last in CLOSED],
     ]
     found = []
     for cap in (2.0, 40.0):
@@ -303,7 +309,7 @@ def test_arms_with_one_decision_do_not_blur_kappa():
 
 
 def test_an_arm_that_is_noisier_than_the_leader_is_tried_sooner():
-    """By the ratio of deviations, by hand; at most as if the leader had e times all decisions."""
+    """By the ratio of deviations, by hand; at most as if the leader had all decisions."""
     sure, coin = [(0.6, 1.2), (0.6, 1.21)] * 20, [(0.0, 2.0)] * 4 + [(0.0, 0.0)] * 8
     params, stats = two_buckets([sure, coin, *[[(0.5, 1.0), (0.5, 0.9)] * 6] * 2])
     learning.refresh(params, stats)
@@ -312,7 +318,7 @@ def test_an_arm_that_is_noisier_than_the_leader_is_tried_sooner():
     noise = stats.variance / (stats.mean * (1.0 - stats.mean))
     shift = np.log(stats.counted + 1.0) - stats.log_alone
     assert shift[2] == pytest.approx(0.5 * math.log(noise[2] / noise[0]))
-    assert 0.0 < shift[2] < shift[1] == pytest.approx(1.0 + math.log(76 / 40))
+    assert 0.0 < shift[2] < shift[1] == pytest.approx(math.log(76 / 40))
     assert 0.5 * math.log(noise[1] / noise[0]) > shift[1]
     params, stats = two_buckets([coin[:4] * 6 + coin, sure])
     learning.refresh(params, stats)

@@ -160,6 +160,26 @@ def untried(params: Params, stats: Stats, a: int) -> None:
     stats.quiet[a] = 1.0
 
 
+@njit
+def top(stats: Stats) -> float:
+    """Return the part of the cap that totals may come near, 1 once all ages are reached.
+
+    Before that it is small: otherwise new arms, whose decisions are all young, would be tried by the batch.
+    """
+    part = stats.shared[PART] * stats.shared[PART]  # no power: it is not the same to the bit in plain Python
+    return float(part * part)
+
+
+@njit
+def size(params: Params, stats: Stats, arm: int) -> float:
+    """Return how large the arm's totals are: E[x^2] / E[x] of its own, or what it is over arms if larger."""
+    a = np.uint64(arm)
+    found = stats.shared[SIZE] * params.inverse_cap[a]
+    if stats.own[a] > 0.0:
+        found = max(found, stats.second[a] / stats.own[a])
+    return float(min(found, 1.0) * top(stats))
+
+
 @njit_noinline
 def estimate(params: Params, stats: Stats, arm: int) -> None:
     """Estimate one arm from its cells."""
@@ -218,18 +238,16 @@ def estimate(params: Params, stats: Stats, arm: int) -> None:
     error += (f0 * u0 * a11 - (f0 * u1 + f1 * u0) * h01 + f1 * u1 * h00) * over / quiet
     weight = begun * begun / error
     stats.own[a], stats.second[a], stats.weight[a] = own, second, weight
-    # Its variance is at least that of its own totals: arms may be noisier than others. While it has paid
-    # nothing, it is as if one more decision had paid: with few arms the cap, with many what totals of all
-    # arms are in size. (That it may be like no other of many arms, and pay the cap, is for `weigh`.)
+    # Its variance is at least that of its own totals: arms may be noisier than others. And it is as if the
+    # WORTH decisions had paid what totals are in size, for among few decisions there may be no large total.
+    # With few arms, totals of one that has paid nothing may be of any size, up to the cap. (That it may be
+    # like no other of many arms, and pay the cap, is for `weigh`.)
     spare = max(second - own * own, 0.0)
     usual = max(min(sh[SIGMA2], second), spare)
-    surplus = 0.0
+    larger = size(params, stats, arm) ** 2
     if second <= 0.0:
-        most = top(stats)
-        size = sh[SIGMA2] / sh[LEVEL] + sh[LEVEL] if sh[LEVEL] > 0.0 else 1.0
-        paid = (1.0 - params.share) * most + params.share * min(size * size, most)
-        usual, surplus = sh[SIGMA2], paid * weight / (1.0 + weight)
-    variance = (weight * spare + WORTH * usual + surplus) / (weight + WORTH)
+        usual, larger = sh[SIGMA2], (1.0 - params.share) * top(stats) + params.share * larger
+    variance = (weight * spare + WORTH * (usual + larger * weight / (1.0 + weight))) / (weight + WORTH)
     # The model's mean: between the arm's own, by its error, and what is expected, by how arms differ.
     error = variance / weight
     differ = sh[BETWEEN] + sh[SIGMA2] / kappa
@@ -239,16 +257,6 @@ def estimate(params: Params, stats: Stats, arm: int) -> None:
     if mean > own > 0.0:  # an arm that pays more than it did also varies more
         variance = max(variance, min(variance * mean / own, mean * (1.0 - mean)))
     stats.mean[a], stats.variance[a] = mean, variance
-
-
-@njit
-def top(stats: Stats) -> float:
-    """Return the part of the cap that totals may come near, 1 once all ages are reached.
-
-    Before that it is small: otherwise new arms, whose decisions are all young, would be tried by the batch.
-    """
-    part = stats.shared[PART] * stats.shared[PART]  # no power: it is not the same to the bit in plain Python
-    return float(part * part)
 
 
 @njit

@@ -34,7 +34,6 @@ from accrual.policies.age_prior.model import (
     READY,
     ROOM,
     SIGMA2,
-    SIZE,
     SLOPE,
     STAGE,
     TARGET,
@@ -50,6 +49,7 @@ from accrual.policies.age_prior.model import (
     expected_level,
     finished,
     payments,
+    size,
     top,
 )
 from accrual.policies.base import Functions, Moment
@@ -60,9 +60,8 @@ from accrual.problems.spreads import SpreadLike, as_spread
 _ALMOST = 1.0 - 1e-9
 _KNOWN_MOST = 1e50  # the size of a number that is known about an arm: beyond, squares are infinite
 _SPENT = 2.0  # n decisions of one of few arms count as n^2 / (n + _SPENT), of very many arms as n
-_MANY = 20.0  # of so many arms the index is half for few and half for very many
+_MANY = 10.0  # of so many arms the index is half for few and half for very many
 _FORCED = 1e5  # decisions an arm: forcing is for the theorem, and dear where a try of a bad arm is
-_AHEAD = 1.0  # nats: for a noisier arm, what is to come counts as longer than what was
 _FIRST = 1e9  # above every index: an arm that has too few decisions is tried first
 
 
@@ -93,23 +92,20 @@ def _cost(gap: float, mean: float, variance: float) -> float:
 def _larger(params: Params, stats: Stats, arm: int, gap: float, count: float) -> float:
     """Return what it costs to hold that the arm hides totals so large that its mean is higher by `gap`.
 
-    Totals near b have the chance (size / b) to the power of `surprise`, where size is that of the arm's own
-    totals or of totals in general, whichever is larger; it counts in full once these are known. With rare
-    totals near b, none of which is among `count` decisions, the mean is higher by `gap`. The least is taken
-    over b, up to the cap.
+    Totals near b have the chance (size / b) to the power of `surprise`, which counts in full once the arm's
+    own totals are known. With rare totals near b, none of which is among `count` decisions, the mean is higher
+    by `gap`. The least is taken over b, up to the cap.
     """
-    a = np.uint64(arm)
-    own, most = stats.own[a], top(stats)
-    size, power = most, 0.0
+    own, most = stats.own[np.uint64(arm)], top(stats)
+    least, power = most, 0.0
     known = payments(stats, arm)
     if known > 0.0:
-        usual = stats.shared[SIZE] * params.inverse_cap[a]
-        size = min(max(stats.second[a] / own, usual), 1.0) * most
+        least = size(params, stats, arm)
         power = params.surprise * known / (1.0 + known)
-    largest = most if power <= 0.0 else min(max(own + count * gap / power, size), most)
+    largest = most if power <= 0.0 else min(max(own + count * gap / power, least), most)
     if gap >= largest - own:
         return math.inf
-    return power * math.log(largest / size) - count * math.log(1.0 - gap / (largest - own))
+    return power * math.log(largest / least) - count * math.log(1.0 - gap / (largest - own))
 
 
 @njit
@@ -160,9 +156,9 @@ def weigh(params: Params, stats: Stats, arm: int) -> None:
     stats.cost_alone[a] = params.outlier
     gap = target - own
     if gap > 0.0:
-        if stats.second[a] <= 0.0:  # nothing was paid: as if one more decision had paid as much as it could
+        if stats.second[a] <= 0.0:  # nothing was paid: as if more decisions had paid as much as they could
             weight = stats.weight[a]
-            variance += params.share * top(stats) * weight / ((1.0 + weight) * (WORTH + weight))
+            variance += WORTH * params.share * top(stats) * weight / ((1.0 + weight) * (WORTH + weight))
         stats.cost_alone[a] += min(alone * _cost(gap, own, variance), _larger(params, stats, arm, gap, alone))
 
 
@@ -195,7 +191,7 @@ def find_leader(params: Params, stats: Stats) -> None:
     if target != sh[TARGET] or lead != sh[LEAD] or stats.costed[lead] < 0.0:
         sh[TARGET], sh[LEAD] = target, lead
         sh[LEAD_NOISE] = _log_noise(stats.mean[lead], stats.variance[lead], params.cap[lead])
-        sh[ROOM] = _AHEAD + max(math.log(stats.pulls.sum() / max(stats.counted[lead], 1.0)), 0.0)
+        sh[ROOM] = max(math.log(stats.pulls.sum() / max(stats.counted[lead], 1.0)), 0.0)
         stats.costed[:] = -1.0
 
 
@@ -374,7 +370,7 @@ class AgePrior(CellPolicy):
     def params(self, caps: Floats, window: int, about: Floats | None = None) -> Params:
         arms = len(caps)
         known = self._known(arms) if about is None else about
-        share = arms * arms / (arms * arms + _MANY * _MANY)
+        share = arms / (arms + _MANY)
         return Params(
             caps,
             1.0 / caps,
