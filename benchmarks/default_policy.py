@@ -4,11 +4,12 @@
     python -m benchmarks.default_policy fresh --jobs 16 --out out/default --before out/before/runs.json
     python -m benchmarks.default_policy surprise --jobs 16 --out out/surprise
 
-There are five sets of problems. The constants of AgePrior were chosen on `development`, `held-out`, `seen`
-(seen_problems.py) and `seen-later` (seen_later_problems.py): the last three had been held out until runs on
-them were looked into. Nothing was chosen on `fresh` (fresh_problems.py), whose author did not know the
-policy. The script checks that the sets are apart before it plays. `surprise` draws what looking for rare
-large totals costs where caps are too large, and gains where they are true, on problems of `development`.
+There are six sets of problems. The constants of AgePrior were chosen on `development`, `held-out`, `seen`
+(seen_problems.py), `seen-later` (seen_later_problems.py) and `seen-last` (seen_last_problems.py): all but the
+first had been held out until runs on them were looked into. Nothing was chosen on `fresh`
+(fresh_problems.py), whose author did not know the policy. The script checks that the sets are apart before it
+plays. `surprise` draws what looking for rare large totals costs where caps are too large, and gains where
+they are true, on problems of `development`.
 
 It writes runs.json (the regret of every run) and table.md. It needs only numpy, scipy and numba; the picture
 of `surprise` needs matplotlib and can be drawn later from its runs.json (`surprise-picture`).
@@ -32,6 +33,7 @@ from typing import NamedTuple
 
 import numpy as np
 from benchmarks.fresh_problems import fresh
+from benchmarks.seen_last_problems import seen_last
 from benchmarks.seen_later_problems import seen_later
 from benchmarks.seen_problems import seen
 
@@ -237,7 +239,8 @@ def _erfinv(x: Floats) -> Floats:
 
 
 SETS: dict[str, Callable[[], Mapping[str, tuple[Problem, int, int]]]] = {
-    "development": development, "held-out": held_out, "seen": seen, "seen-later": seen_later, "fresh": fresh,
+    "development": development, "held-out": held_out, "seen": seen, "seen-later": seen_later,
+    "seen-last": seen_last, "fresh": fresh,
 }  # fmt: skip
 
 

@@ -143,8 +143,8 @@ def test_an_arm_that_paid_nothing_keeps_a_wide_variance_and_an_untried_one_the_u
     assert stats.mean[2] == pytest.approx(stats.shared[model.LEVEL])
 
 
-def test_arms_are_judged_as_if_two_more_decisions_had_paid_what_totals_are_in_size():
-    """By hand: one of many arms that paid, and one that paid nothing, for which the cap has its part."""
+def test_arms_are_judged_as_if_more_decisions_had_paid_what_totals_are_in_size():
+    """Three for few arms; by hand, for one of 100 arms that paid and for one that paid nothing."""
     params, stats = two_buckets([*[[(0.02, 0.04), (0.01, 0.06)] * 3] * 99, [(0.0, 0.0)] * 5])
     learning.refresh(params, stats)
     totals = np.array([0.02, 0.03])  # in caps
@@ -153,10 +153,11 @@ def test_arms_are_judged_as_if_two_more_decisions_had_paid_what_totals_are_in_si
     assert params.share == pytest.approx(100 / 110)
     noise = stats.shared[model.SIGMA2]
     usual = [max(totals.var(), min(noise, (totals**2).mean())), noise]
-    larger = [size**2, (1.0 - params.share) + params.share * size**2]
+    assert params.lumps == pytest.approx(3 * 10 / 110)
+    larger = [params.lumps * size**2, params.lumps + params.share * size**2]
     for arm, spare, one, more in zip((0, 99), (totals.var(), 0.0), usual, larger, strict=True):
         weight = stats.weight[arm]
-        by_hand = (weight * spare + 2.0 * one + 2.0 * more * weight / (1.0 + weight)) / (weight + 2.0)
+        by_hand = (weight * spare + 2.0 * one + more * weight / (1.0 + weight)) / (weight + 2.0)
         assert stats.variance[arm] == pytest.approx(by_hand)
 
 
@@ -424,12 +425,13 @@ def test_caps_that_are_too_large_cost_little():
 
 def test_arms_that_paid_nothing_do_not_starve_a_clear_winner():
     """Half of 60 arms pay nothing, and one far more than the others; caps are 20 times too large."""
-    dice = np.random.default_rng(4)
-    ledger = Ledger(AgePrior(), [100.0] * 60, 10)
-    chosen = []
-    for now in range(1, 1501):
-        (decision,) = ledger.decide(now=now)
-        most = 5.0 if decision.arm == 7 else float(decision.arm % 2)
-        ledger.observe(decision.id, most * dice.random(), age=0)
-        chosen.append(decision.arm)
-    assert chosen.count(7) > 300  # once, where what is guessed of arms without pay counts as noise
+    for seed in range(4):
+        dice = np.random.default_rng(seed)
+        ledger = Ledger(AgePrior(), [100.0] * 60, 10)
+        chosen = []
+        for now in range(1, 1501):
+            (decision,) = ledger.decide(now=now)
+            most = 5.0 if decision.arm == 7 else float(decision.arm % 2)
+            ledger.observe(decision.id, most * dice.random(), age=0)
+            chosen.append(decision.arm)
+        assert chosen.count(7) > 200  # 1 or 2, where it is given up after an unlucky start

@@ -46,6 +46,7 @@ class Params(NamedTuple):
     outlier: float  # what it costs to hold that an arm is like no other, in nats
     surprise: float  # the chance of totals b times as large as an arm's own is b to the power of -surprise
     spent: float  # n decisions of an arm count as n^2 / (n + spent)
+    lumps: float  # decisions that are held to have paid what totals are in size; fewer with many arms
     forced: float  # decisions an arm, from which on a slowly growing number of each is forced
     decay: float  # by how much the logarithm of a decision's weight falls with each later one; 0 for none
 
@@ -238,16 +239,17 @@ def estimate(params: Params, stats: Stats, arm: int) -> None:
     error += (f0 * u0 * a11 - (f0 * u1 + f1 * u0) * h01 + f1 * u1 * h00) * over / quiet
     weight = begun * begun / error
     stats.own[a], stats.second[a], stats.weight[a] = own, second, weight
-    # Its variance is at least that of its own totals: arms may be noisier than others. And it is as if the
-    # WORTH decisions had paid what totals are in size, for among few decisions there may be no large total.
-    # With few arms, totals of one that has paid nothing may be of any size, up to the cap. (That it may be
-    # like no other of many arms, and pay the cap, is for `weigh`.)
+    # Its variance is at least that of its own totals: arms may be noisier than others. With few arms it is
+    # also as if more decisions had paid what totals are in size, or the cap while it has paid nothing, for a
+    # few may have no large total; with many, as if one that has paid nothing had paid the usual size once.
+    # (That it may be like no other of many arms, and pay the cap, is for `weigh`.)
     spare = max(second - own * own, 0.0)
     usual = max(min(sh[SIGMA2], second), spare)
-    larger = size(params, stats, arm) ** 2
+    large = size(params, stats, arm) ** 2
+    more = params.lumps * large
     if second <= 0.0:
-        usual, larger = sh[SIGMA2], (1.0 - params.share) * top(stats) + params.share * larger
-    variance = (weight * spare + WORTH * (usual + larger * weight / (1.0 + weight))) / (weight + WORTH)
+        usual, more = sh[SIGMA2], params.lumps * top(stats) + params.share * large
+    variance = (weight * spare + WORTH * usual + more * weight / (1.0 + weight)) / (weight + WORTH)
     # The model's mean: between the arm's own, by its error, and what is expected, by how arms differ.
     error = variance / weight
     differ = sh[BETWEEN] + sh[SIGMA2] / kappa

@@ -60,6 +60,7 @@ from accrual.problems.spreads import SpreadLike, as_spread
 _ALMOST = 1.0 - 1e-9
 _KNOWN_MOST = 1e50  # the size of a number that is known about an arm: beyond, squares are infinite
 _SPENT = 2.0  # n decisions of one of few arms count as n^2 / (n + _SPENT), of very many arms as n
+_LUMPS = 3.0  # decisions of one of few arms that are held to have paid what totals are in size
 _MANY = 10.0  # of so many arms the index is half for few and half for very many
 _FORCED = 1e5  # decisions an arm: forcing is for the theorem, and dear where a try of a bad arm is
 _FIRST = 1e9  # above every index: an arm that has too few decisions is tried first
@@ -93,8 +94,8 @@ def _larger(params: Params, stats: Stats, arm: int, gap: float, count: float) ->
     """Return what it costs to hold that the arm hides totals so large that its mean is higher by `gap`.
 
     Totals near b have the chance (size / b) to the power of `surprise`, which counts in full once the arm's
-    own totals are known. With rare totals near b, none of which is among `count` decisions, the mean is higher
-    by `gap`. The least is taken over b, up to the cap.
+    own totals are known. With rare totals near b, none of which is among `count` decisions, the mean is
+    higher by `gap`. The least is taken over b, up to the cap.
     """
     own, most = stats.own[np.uint64(arm)], top(stats)
     least, power = most, 0.0
@@ -156,9 +157,9 @@ def weigh(params: Params, stats: Stats, arm: int) -> None:
     stats.cost_alone[a] = params.outlier
     gap = target - own
     if gap > 0.0:
-        if stats.second[a] <= 0.0:  # nothing was paid: as if more decisions had paid as much as they could
-            weight = stats.weight[a]
-            variance += WORTH * params.share * top(stats) * weight / ((1.0 + weight) * (WORTH + weight))
+        if stats.second[a] <= 0.0:  # nothing was paid: as with few arms
+            weight, more = stats.weight[a], (_LUMPS - params.lumps) * top(stats)
+            variance += more * weight / ((1.0 + weight) * (WORTH + weight))
         stats.cost_alone[a] += min(alone * _cost(gap, own, variance), _larger(params, stats, arm, gap, alone))
 
 
@@ -384,6 +385,7 @@ class AgePrior(CellPolicy):
             outlier=share * math.log(arms + 1.0),
             surprise=float(self.surprise),
             spent=_SPENT * (1.0 - share),
+            lumps=_LUMPS * (1.0 - share),
             forced=_FORCED,
             decay=0.0 if self.half_life is None else math.log(2.0) / self.half_life,
         )
