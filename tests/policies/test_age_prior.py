@@ -161,6 +161,17 @@ def test_arms_are_judged_as_if_more_decisions_had_paid_what_totals_are_in_size()
         assert stats.variance[arm] == pytest.approx(by_hand)
 
 
+def test_the_size_of_a_retired_arms_totals_is_its_own():
+    """While it is retired its cap is 0, and late pieces may still come."""
+    params, stats = two_buckets([[(0.2, 0.4)] * 8, [(0.5, 1.0)] * 8])
+    learning.refresh(params, stats)
+    caps = np.array([0.0, 2.0])
+    with np.errstate(divide="ignore"):
+        retired = params._replace(cap=caps, inverse_cap=1.0 / caps)
+    assert model.size(params, stats, 0) == pytest.approx((0.2 + 0.5) / 2)
+    assert model.size(retired, stats, 0) == pytest.approx(0.2)
+
+
 def test_a_late_piece_is_as_good_as_one_in_time():
     params, late = two_buckets([[(0.4, 1.0), (0.2, 0.8)], [(0.1, 0.5)] * 9])
     _, prompt = two_buckets([[(0.4, 1.0), (0.5, 1.1)], [(0.1, 0.5)] * 9])
@@ -236,6 +247,7 @@ def test_totals_as_large_as_those_of_other_arms_are_no_surprise():
     """Four totals of a twentieth: what other arms pay in size counts, by its mean."""
     params, stats = two_buckets([[(0.05, 0.1)] * 4, [(0.4, 0.8)] * 20, [(0.4, 0.8)] * 20])
     learning.refresh(params, stats)
+    params = params._replace(surprise=2.5)
     size = (0.05 + 0.4 + 0.4) / 3
     assert stats.shared[model.SIZE] == pytest.approx(2.0 * size)  # the cap is 2
     power = 0.8 * params.surprise  # four payments

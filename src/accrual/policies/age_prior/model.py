@@ -42,9 +42,9 @@ class Params(NamedTuple):
     slope: float  # what SLOPE is at first; 0 where nothing is known about arms
     pull: float  # standard errors by which the model may move an arm's estimate
     most: float  # decisions that the prior counts as in an index, at most
-    share: float  # 0 for two arms, near 1 for very many: how far the index follows Gittins'
+    share: float  # a sixth for two arms, near 1 for very many: how far the index follows Gittins'
     outlier: float  # what it costs to hold that an arm is like no other, in nats
-    surprise: float  # the chance of totals b times as large as an arm's own is b to the power of -surprise
+    surprise: float  # the chance of totals b times as large as an arm's size is b to the power of -surprise
     spent: float  # n decisions of an arm count as n^2 / (n + spent)
     lumps: float  # decisions that are held to have paid what totals are in size; fewer with many arms
     forced: float  # decisions an arm, from which on a slowly growing number of each is forced
@@ -173,9 +173,14 @@ def top(stats: Stats) -> float:
 
 @njit
 def size(params: Params, stats: Stats, arm: int) -> float:
-    """Return how large the arm's totals are: E[x^2] / E[x] of its own, or what it is over arms if larger."""
+    """Return how large the arm's totals are: E[x^2] / E[x] of its own, or what it is over arms if larger.
+
+    Like the cap, it counts only in part until all ages are reached.
+    """
     a = np.uint64(arm)
-    found = stats.shared[SIZE] * params.inverse_cap[a]
+    found = 0.0
+    if params.cap[a] > 0.0:  # a retired arm has the cap 0
+        found = stats.shared[SIZE] * params.inverse_cap[a]
     if stats.own[a] > 0.0:
         found = max(found, stats.second[a] / stats.own[a])
     return float(min(found, 1.0) * top(stats))
@@ -245,10 +250,10 @@ def estimate(params: Params, stats: Stats, arm: int) -> None:
     # (That it may be like no other of many arms, and pay the cap, is for `weigh`.)
     spare = max(second - own * own, 0.0)
     usual = max(min(sh[SIGMA2], second), spare)
-    large = size(params, stats, arm) ** 2
-    more = params.lumps * large
+    large = size(params, stats, arm)
+    more = params.lumps * large * large
     if second <= 0.0:
-        usual, more = sh[SIGMA2], params.lumps * top(stats) + params.share * large
+        usual, more = sh[SIGMA2], params.lumps * top(stats) + params.share * large * large
     variance = (weight * spare + WORTH * usual + more * weight / (1.0 + weight)) / (weight + WORTH)
     # The model's mean: between the arm's own, by its error, and what is expected, by how arms differ.
     error = variance / weight

@@ -60,7 +60,7 @@ from accrual.problems.spreads import SpreadLike, as_spread
 _ALMOST = 1.0 - 1e-9
 _KNOWN_MOST = 1e50  # the size of a number that is known about an arm: beyond, squares are infinite
 _SPENT = 2.0  # n decisions of one of few arms count as n^2 / (n + _SPENT), of very many arms as n
-_LUMPS = 3.0  # decisions of one of few arms that are held to have paid what totals are in size
+_LUMPS = 3.0  # decisions of one of few arms that are held to have paid what totals are in size, or the cap
 _MANY = 10.0  # of so many arms the index is half for few and half for very many
 _FORCED = 1e5  # decisions an arm: forcing is for the theorem, and dear where a try of a bad arm is
 _FIRST = 1e9  # above every index: an arm that has too few decisions is tried first
@@ -69,8 +69,8 @@ _FIRST = 1e9  # above every index: an arm that has too few decisions is tried fi
 @njit
 def _bernstein(gap: float, mean: float, variance: float) -> float:
     """Return Bernstein's bound with 2/3 in place of 1/3: for totals of 0 or the cap it is then below kl."""
-    size = min(variance / mean, 1.0) if mean > 0.0 else 1.0
-    return gap * gap / (2.0 * (variance + 2.0 * size * gap / 3.0))
+    most = min(variance / mean, 1.0) if mean > 0.0 else 1.0
+    return gap * gap / (2.0 * (variance + 2.0 * most * gap / 3.0))
 
 
 @njit
@@ -192,7 +192,7 @@ def find_leader(params: Params, stats: Stats) -> None:
     if target != sh[TARGET] or lead != sh[LEAD] or stats.costed[lead] < 0.0:
         sh[TARGET], sh[LEAD] = target, lead
         sh[LEAD_NOISE] = _log_noise(stats.mean[lead], stats.variance[lead], params.cap[lead])
-        sh[ROOM] = max(math.log(stats.pulls.sum() / max(stats.counted[lead], 1.0)), 0.0)
+        sh[ROOM] = max(math.log(stats.counted.sum() / max(stats.counted[lead], 1.0)), 0.0)
         stats.costed[:] = -1.0
 
 
@@ -218,8 +218,8 @@ def survey(params: Params, stats: Stats, moment: Moment) -> None:
 def _worth(share: float, behind: float) -> float:
     """Return what a try is worth of an arm that has exp(-behind) times the leader's decisions.
 
-    For few arms this is `behind` itself, as in IMED. For very many arms, which cannot all be tried, it is
-    Brezzi and Lai's approximation to Gittins' index.
+    For two arms this is nine tenths of `behind`, which it is in IMED. For very many arms, which cannot all be
+    tried, it is Brezzi and Lai's approximation to Gittins' index.
     """
     least = (1.0 - 0.65 * share) * behind
     if behind <= 1.0:
@@ -313,7 +313,7 @@ class AgePrior(CellPolicy):
     """
 
     buckets: int = 20
-    surprise: float = 2.5
+    surprise: float = 2.0
     spread: SpreadLike = "uniform"
     history: Sequence[float] = ()
     about: Sequence[Sequence[float]] | Floats = ()
