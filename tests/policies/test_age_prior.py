@@ -144,7 +144,7 @@ def test_an_arm_that_paid_nothing_keeps_a_wide_variance_and_an_untried_one_the_u
 
 
 def test_arms_are_judged_as_if_more_decisions_had_paid_what_totals_are_in_size():
-    """Three for few arms; by hand, for one of 100 arms that paid and for one that paid nothing."""
+    """Four for few arms; by hand, for one of 100 arms that paid and for one that paid nothing."""
     params, stats = two_buckets([*[[(0.02, 0.04), (0.01, 0.06)] * 3] * 99, [(0.0, 0.0)] * 5])
     learning.refresh(params, stats)
     totals = np.array([0.02, 0.03])  # in caps
@@ -153,7 +153,7 @@ def test_arms_are_judged_as_if_more_decisions_had_paid_what_totals_are_in_size()
     assert params.share == pytest.approx(100 / 110)
     noise = stats.shared[model.SIGMA2]
     usual = [max(totals.var(), min(noise, (totals**2).mean())), noise]
-    assert params.lumps == pytest.approx(3 * 10 / 110)
+    assert params.lumps == pytest.approx(4 * (10 / 110) ** 2)
     larger = [params.lumps * size**2, params.lumps + params.share * size**2]
     for arm, spare, one, more in zip((0, 99), (totals.var(), 0.0), usual, larger, strict=True):
         weight = stats.weight[arm]

@@ -60,7 +60,7 @@ from accrual.problems.spreads import SpreadLike, as_spread
 _ALMOST = 1.0 - 1e-9
 _KNOWN_MOST = 1e50  # the size of a number that is known about an arm: beyond, squares are infinite
 _SPENT = 2.0  # n decisions of one of few arms count as n^2 / (n + _SPENT), of very many arms as n
-_LUMPS = 3.0  # decisions of one of few arms that are held to have paid what totals are in size, or the cap
+_LUMPS = 4.0  # decisions of one of few arms that are held to have paid what totals are in size, or the cap
 _MANY = 10.0  # of so many arms the index is half for few and half for very many
 _FORCED = 1e5  # decisions an arm: forcing is for the theorem, and dear where a try of a bad arm is
 _FIRST = 1e9  # above every index: an arm that has too few decisions is tried first
@@ -385,7 +385,7 @@ class AgePrior(CellPolicy):
             outlier=share * math.log(arms + 1.0),
             surprise=float(self.surprise),
             spent=_SPENT * (1.0 - share),
-            lumps=_LUMPS * (1.0 - share),
+            lumps=_LUMPS * (1.0 - share) * (1.0 - share),
             forced=_FORCED,
             decay=0.0 if self.half_life is None else math.log(2.0) / self.half_life,
         )
