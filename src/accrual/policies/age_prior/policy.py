@@ -222,7 +222,7 @@ def _worth(share: float, behind: float) -> float:
     tried, it is Brezzi and Lai's approximation to Gittins' index.
     """
     least = (1.0 - 0.65 * share) * behind
-    if behind <= 1.0:
+    if behind <= 4.0:  # the other is less here, whatever the share
         return least
     return max(least, behind - share * (0.5 * math.log(behind) + 1.96))
 
