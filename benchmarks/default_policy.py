@@ -6,10 +6,10 @@
 
 There are six sets of problems. The constants of AgePrior were chosen on `development`, `held-out`, `seen`
 (seen_problems.py), `seen-later` (seen_later_problems.py) and `seen-last` (seen_last_problems.py): all but the
-first had been held out until runs on them were looked into. Nothing was chosen on `fresh`
-(fresh_problems.py), whose author did not know the policy. The script checks that the sets are apart before it
-plays. `surprise` draws what looking for rare large totals costs where caps are too large, and gains where
-they are true, on problems of `development`.
+first had been held out until runs on them were looked into. `fresh` (fresh_problems.py), whose author did not
+know the policy, is for judging; docs/measured/age_prior.md says what was seen of it before the last change.
+The script checks that the sets are apart before it plays. `surprise` draws what looking for rare large totals
+costs where caps are too large, and gains where they are true, on problems of `development`.
 
 It writes runs.json (the regret of every run) and table.md. It needs only numpy, scipy and numba; the picture
 of `surprise` needs matplotlib and can be drawn later from its runs.json (`surprise-picture`).

@@ -437,7 +437,7 @@ def test_caps_that_are_too_large_cost_little():
 
 def test_arms_that_paid_nothing_do_not_starve_a_clear_winner():
     """Half of 60 arms pay nothing, and one far more than the others; caps are 20 times too large."""
-    for seed in range(4):
+    for seed in range(6):
         dice = np.random.default_rng(seed)
         ledger = Ledger(AgePrior(), [100.0] * 60, 10)
         chosen = []
@@ -446,4 +446,4 @@ def test_arms_that_paid_nothing_do_not_starve_a_clear_winner():
             most = 5.0 if decision.arm == 7 else float(decision.arm % 2)
             ledger.observe(decision.id, most * dice.random(), age=0)
             chosen.append(decision.arm)
-        assert chosen.count(7) > 200  # 1 or 2, where it is given up after an unlucky start
+        assert chosen.count(7) > 300  # 1 or 2, where it is given up after an unlucky start

@@ -98,15 +98,15 @@ def _larger(params: Params, stats: Stats, arm: int, gap: float, count: float) ->
     higher by `gap`. The least is taken over b, up to the cap.
     """
     own, most = stats.own[np.uint64(arm)], top(stats)
-    least, power = most, 0.0
+    usual, power = most, 0.0
     known = payments(stats, arm)
     if known > 0.0:
-        least = size(params, stats, arm)
+        usual = size(params, stats, arm)
         power = params.surprise * known / (1.0 + known)
-    largest = most if power <= 0.0 else min(max(own + count * gap / power, least), most)
+    largest = most if power <= 0.0 else min(max(own + count * gap / power, usual), most)
     if gap >= largest - own:
         return math.inf
-    return power * math.log(largest / least) - count * math.log(1.0 - gap / (largest - own))
+    return power * math.log(largest / usual) - count * math.log(1.0 - gap / (largest - own))
 
 
 @njit
