@@ -4,11 +4,10 @@
     python -m benchmarks.default_policy fresh --jobs 16 --out out/default --before out/before/runs.json
     python -m benchmarks.default_policy surprise --jobs 16 --out out/surprise
 
-There are six sets of problems. The constants of AgePrior were chosen on `development`, `held-out`, `seen`
-(seen_problems.py), `seen-later` (seen_later_problems.py) and `seen-last` (seen_last_problems.py): all but the
-first had been held out until runs on them were looked into. `fresh` (fresh_problems.py), whose author did not
-know the policy, is for judging; docs/measured/age_prior.md says what was seen of it before the last change.
-The script checks that the sets are apart before it plays. `surprise` draws what looking for rare large totals
+There are seven sets of problems. The constants of AgePrior were chosen on `development`, `held-out` and
+`seen-1` to `seen-4`: all but the first had been held out until runs on them were looked into. `fresh`, whose
+author did not know the policy, is for judging; docs/measured/age_prior.md says what was seen of it. The
+script checks that the sets are apart before it plays. `surprise` draws what looking for rare large totals
 costs where caps are too large, and gains where they are true, on problems of `development`.
 
 It writes runs.json (the regret of every run) and table.md. It needs only numpy, scipy and numba; the picture
@@ -33,9 +32,10 @@ from typing import NamedTuple
 
 import numpy as np
 from benchmarks.fresh_problems import fresh
-from benchmarks.seen_last_problems import seen_last
-from benchmarks.seen_later_problems import seen_later
-from benchmarks.seen_problems import seen
+from benchmarks.seen_1_problems import seen_1
+from benchmarks.seen_2_problems import seen_2
+from benchmarks.seen_3_problems import seen_3
+from benchmarks.seen_4_problems import seen_4
 
 from accrual.core.arrays import Floats
 from accrual.engine.simulate import simulate
@@ -239,8 +239,8 @@ def _erfinv(x: Floats) -> Floats:
 
 
 SETS: dict[str, Callable[[], Mapping[str, tuple[Problem, int, int]]]] = {
-    "development": development, "held-out": held_out, "seen": seen, "seen-later": seen_later,
-    "seen-last": seen_last, "fresh": fresh,
+    "development": development, "held-out": held_out, "seen-1": seen_1, "seen-2": seen_2, "seen-3": seen_3,
+    "seen-4": seen_4, "fresh": fresh,
 }  # fmt: skip
 
 

@@ -143,8 +143,8 @@ def test_an_arm_that_paid_nothing_keeps_a_wide_variance_and_an_untried_one_the_u
     assert stats.mean[2] == pytest.approx(stats.shared[model.LEVEL])
 
 
-def test_arms_are_judged_as_if_more_decisions_had_paid_what_totals_are_in_size():
-    """Four for few arms; by hand, for one of 100 arms that paid and for one that paid nothing."""
+def test_arms_are_judged_as_if_some_decisions_had_paid_what_totals_are_in_size():
+    """Five for few arms; by hand, for one of 100 arms that paid and for one that paid nothing."""
     params, stats = two_buckets([*[[(0.02, 0.04), (0.01, 0.06)] * 3] * 99, [(0.0, 0.0)] * 5])
     learning.refresh(params, stats)
     totals = np.array([0.02, 0.03])  # in caps
@@ -153,8 +153,8 @@ def test_arms_are_judged_as_if_more_decisions_had_paid_what_totals_are_in_size()
     assert params.share == pytest.approx(100 / 110)
     noise = stats.shared[model.SIGMA2]
     usual = [max(totals.var(), min(noise, (totals**2).mean())), noise]
-    assert params.lumps == pytest.approx(4 * (10 / 110) ** 2)
-    larger = [params.lumps * size**2, params.lumps + params.share * size**2]
+    assert params.lumps == pytest.approx(5 * (10 / 110) ** 2)
+    larger = [params.lumps * (size**2 - totals.mean() ** 2), params.lumps + params.share * size**2]
     for arm, spare, one, more in zip((0, 99), (totals.var(), 0.0), usual, larger, strict=True):
         weight = stats.weight[arm]
         by_hand = (weight * spare + 2.0 * one + more * weight / (1.0 + weight)) / (weight + 2.0)
@@ -323,7 +323,7 @@ def test_arms_with_one_decision_do_not_blur_kappa():
 
 def test_an_arm_that_is_noisier_than_the_leader_is_tried_sooner():
     """By the ratio of deviations, by hand; at most as if the leader had all decisions."""
-    sure, coin = [(0.6, 1.2), (0.6, 1.21)] * 20, [(0.0, 2.0)] * 4 + [(0.0, 0.0)] * 8
+    sure, coin = [(0.5, 0.8), (0.7, 1.3)] * 20, [(0.0, 2.0)] * 4 + [(0.0, 0.0)] * 8
     params, stats = two_buckets([sure, coin, *[[(0.5, 1.0), (0.5, 0.9)] * 6] * 2])
     learning.refresh(params, stats)
     AgePrior.functions.survey(params, stats, MOMENT)
@@ -436,8 +436,12 @@ def test_caps_that_are_too_large_cost_little():
 
 
 def test_arms_that_paid_nothing_do_not_starve_a_clear_winner():
-    """Half of 60 arms pay nothing, and one far more than the others; caps are 20 times too large."""
-    for seed in range(6):
+    """Half of 60 arms pay nothing, and one far more than the others; caps are 20 times too large.
+
+    After an unlucky start it is found late, in 2 or 3 of 60 runs; it had been in every fourth.
+    """
+    found = []
+    for seed in range(24):
         dice = np.random.default_rng(seed)
         ledger = Ledger(AgePrior(), [100.0] * 60, 10)
         chosen = []
@@ -446,4 +450,5 @@ def test_arms_that_paid_nothing_do_not_starve_a_clear_winner():
             most = 5.0 if decision.arm == 7 else float(decision.arm % 2)
             ledger.observe(decision.id, most * dice.random(), age=0)
             chosen.append(decision.arm)
-        assert chosen.count(7) > 300  # 1 or 2, where it is given up after an unlucky start
+        found.append(chosen.count(7) > 300)  # or 1 or 2, where it is given up
+    assert sum(found) >= 22

@@ -620,7 +620,7 @@ def test_all_bandits_with_their_units_and_the_log_as_a_file(tmp_path, browser):
         page.get_by_role("link", name="All bandits").click()
         expect(rows).to_have_count(2)
         expect(page.locator("#watch")).to_be_hidden()
-        page.goto("about:blank")  # or a reading of the page may meet the deletion: a 409, which the browser notes
+        page.goto("about:blank")  # or a reading of the page may meet the deletion: the browser notes a 409
         service.http.delete("/v1/bandits/shop?grace=1d")
         page.goto(service.url)
         expect(rows).to_have_count(1)

@@ -245,13 +245,13 @@ def estimate(params: Params, stats: Stats, arm: int) -> None:
     weight = begun * begun / error
     stats.own[a], stats.second[a], stats.weight[a] = own, second, weight
     # Its variance is at least that of its own totals: arms may be noisier than others. With few arms it is
-    # also as if more decisions had paid what totals are in size, or the cap while it has paid nothing, for a
-    # few may have no large total; with many, as if one that has paid nothing had paid the usual size once.
-    # (That it may be like no other of many arms, and pay the cap, is for `weigh`.)
+    # also as if some of its decisions had paid what totals are in size and not its mean, or the cap while it
+    # has paid nothing, for a few may have no large total yet; with many, as if one that has paid nothing had
+    # paid the usual size once. (That it may be like no other of many arms, and pay the cap, is for `weigh`.)
     spare = max(second - own * own, 0.0)
     usual = max(min(sh[SIGMA2], second), spare)
     large = size(params, stats, arm)
-    more = params.lumps * large * large
+    more = params.lumps * max(large * large - own * own, 0.0)
     if second <= 0.0:
         usual, more = sh[SIGMA2], params.lumps * top(stats) + params.share * large * large
     variance = (weight * spare + WORTH * usual + more * weight / (1.0 + weight)) / (weight + WORTH)

@@ -60,7 +60,7 @@ from accrual.problems.spreads import SpreadLike, as_spread
 _ALMOST = 1.0 - 1e-9
 _KNOWN_MOST = 1e50  # the size of a number that is known about an arm: beyond, squares are infinite
 _SPENT = 2.0  # n decisions of one of few arms count as n^2 / (n + _SPENT), of very many arms as n
-_LUMPS = 4.0  # decisions of one of few arms that are held to have paid what totals are in size, or the cap
+_LUMPS = 5.0  # decisions of one of few arms that are held to have paid what totals are in size, or the cap
 _MANY = 10.0  # of so many arms the index is half for few and half for very many
 _FORCED = 1e5  # decisions an arm: forcing is for the theorem, and dear where a try of a bad arm is
 _FIRST = 1e9  # above every index: an arm that has too few decisions is tried first
@@ -218,11 +218,11 @@ def survey(params: Params, stats: Stats, moment: Moment) -> None:
 def _worth(share: float, behind: float) -> float:
     """Return what a try is worth of an arm that has exp(-behind) times the leader's decisions.
 
-    For two arms this is nine tenths of `behind`, which it is in IMED. For very many arms, which cannot all be
+    For two arms this is 0.88 times `behind`, which it is in IMED. For very many arms, which cannot all be
     tried, it is Brezzi and Lai's approximation to Gittins' index.
     """
-    least = (1.0 - 0.65 * share) * behind
-    if behind <= 4.0:  # the other is less here, whatever the share
+    least = (1.0 - 0.7 * share) * behind
+    if behind <= 3.7:  # the other is less here, whatever the share
         return least
     return max(least, behind - share * (0.5 * math.log(behind) + 1.96))
 

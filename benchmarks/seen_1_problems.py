@@ -101,7 +101,7 @@ def any_kind(number: int, mean: float) -> Law:
     return (LumpLaw(mean, "very_begin"), Coins(mean, "middle"), slow, even)[number % 4]
 
 
-def seen() -> dict[str, tuple[Problem, int, int]]:
+def seen_1() -> dict[str, tuple[Problem, int, int]]:
     """The problems by name; the comment at the end of each says what it is."""
     dice = np.random.default_rng(SEED)
     p300, p60 = 0.05 + 0.5 * dice.beta(2, 4, 300), 0.1 + 0.4 * dice.random(60)

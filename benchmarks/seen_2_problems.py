@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-from benchmarks.seen_problems import G, any_kind, fans, leaving, loose, lumps, mix, over, plain, sure
+from benchmarks.seen_1_problems import G, any_kind, fans, leaving, loose, lumps, mix, over, plain, sure
 
 from accrual.core.arrays import Floats
 from accrual.problems.laws import BernoulliLaw as Coins
@@ -90,7 +90,7 @@ def members(join: float, stay: float, every: int, months: int = 24) -> Law:
     return LeavingLaw(stays, 1.0, at(*range(0, months, every), groups=months))
 
 
-def seen_later() -> dict[str, tuple[Problem, int, int]]:
+def seen_2() -> dict[str, tuple[Problem, int, int]]:
     """The problems by name; the comment at the end of each says what it is."""
     dice = np.random.default_rng(SEED)
     orders, players, likes = partial(baskets, dice), partial(sessions, dice), partial(moody, dice)

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-from benchmarks.seen_problems import G, leaving, loose, lumps, mix, over, plain, sure
+from benchmarks.seen_1_problems import G, leaving, loose, lumps, mix, over, plain, sure
 
 from accrual.core.arrays import Floats
 from accrual.problems.laws import BernoulliLaw as Coins
@@ -113,7 +113,7 @@ def first_then(now: tuple[float, float], late: tuple[float, float], dice: Dice, 
     return EmpiricalLaw(row + np.outer(np.linspace(*late, USERS), over(1.0, groups - 4, groups, groups)))
 
 
-def seen_last() -> dict[str, tuple[Problem, int, int]]:
+def seen_3() -> dict[str, tuple[Problem, int, int]]:
     """The problems by name; the comment at the end of each says what it is."""
     dice = np.random.default_rng(SEED)
     learners, buyers = partial(lessons, dice), partial(sales, dice)
