@@ -218,11 +218,11 @@ def survey(params: Params, stats: Stats, moment: Moment) -> None:
 def _worth(share: float, behind: float) -> float:
     """Return what a try is worth of an arm that has exp(-behind) times the leader's decisions.
 
-    For two arms this is 0.88 times `behind`, which it is in IMED. For very many arms, which cannot all be
+    For two arms this is nine tenths of `behind`, which it is in IMED. For very many arms, which cannot all be
     tried, it is Brezzi and Lai's approximation to Gittins' index.
     """
-    least = (1.0 - 0.7 * share) * behind
-    if behind <= 3.7:  # the other is less here, whatever the share
+    least = (1.0 - 0.65 * share) * behind
+    if behind <= 4.0:  # the other is less here, whatever the share
         return least
     return max(least, behind - share * (0.5 * math.log(behind) + 1.96))
 
