@@ -1,6 +1,7 @@
 """A fresh set of problems for the default policy, written without knowledge of how the policy works.
 
-None is in the older sets. Half are ordinary, a quarter hard and a quarter strange. They are for judging.
+None is in the older sets. Half are ordinary, a quarter hard and a quarter strange. They are for judging;
+docs/measured/age_prior.md says what had been seen of them.
 """
 
 from __future__ import annotations
