@@ -4,8 +4,8 @@
     python -m benchmarks.default_policy fresh --jobs 16 --out out/default --before out/before/runs.json
     python -m benchmarks.default_policy surprise --jobs 16 --out out/surprise
 
-There are seven sets of problems. The constants of AgePrior were chosen on `development`, `held-out` and
-`seen-1` to `seen-4`: all but the first had been held out until runs on them were looked into. `fresh`, whose
+There are eight sets of problems. The constants of AgePrior were chosen on `development`, `held-out` and
+`seen-1` to `seen-5`: all but the first had been held out until runs on them were looked into. `fresh`, whose
 author did not know the policy, is for judging; docs/measured/age_prior.md says what was seen of it. The
 script checks that the sets are apart before it plays. `surprise` draws what looking for rare large totals
 costs where caps are too large, and gains where they are true, on problems of `development`.
@@ -36,6 +36,7 @@ from benchmarks.seen_1_problems import seen_1
 from benchmarks.seen_2_problems import seen_2
 from benchmarks.seen_3_problems import seen_3
 from benchmarks.seen_4_problems import seen_4
+from benchmarks.seen_5_problems import seen_5
 
 from accrual.core.arrays import Floats
 from accrual.engine.simulate import simulate
@@ -240,7 +241,7 @@ def _erfinv(x: Floats) -> Floats:
 
 SETS: dict[str, Callable[[], Mapping[str, tuple[Problem, int, int]]]] = {
     "development": development, "held-out": held_out, "seen-1": seen_1, "seen-2": seen_2, "seen-3": seen_3,
-    "seen-4": seen_4, "fresh": fresh,
+    "seen-4": seen_4, "seen-5": seen_5, "fresh": fresh,
 }  # fmt: skip
 
 

@@ -153,12 +153,30 @@ def test_arms_are_judged_as_if_some_decisions_had_paid_what_totals_are_in_size()
     assert params.share == pytest.approx(100 / 110)
     noise = stats.shared[model.SIGMA2]
     usual = [max(totals.var(), min(noise, (totals**2).mean())), noise]
-    assert params.lumps == pytest.approx(5 * (10 / 110) ** 2)
-    larger = [params.lumps * (size**2 - totals.mean() ** 2), params.lumps + params.share * size**2]
+    lumps = 5 * (10 / 110) ** 2
+    larger = [lumps * (size**2 - totals.mean() ** 2), lumps + params.share * size**2]
     for arm, spare, one, more in zip((0, 99), (totals.var(), 0.0), usual, larger, strict=True):
         weight = stats.weight[arm]
         by_hand = (weight * spare + 2.0 * one + more * weight / (1.0 + weight)) / (weight + 2.0)
         assert stats.variance[arm] == pytest.approx(by_hand)
+
+
+def test_the_odds_that_an_arm_is_like_no_other():
+    """By hand: two Gaussians of its own estimate; one that has not paid is as rare as arms are many."""
+    coin, sure = [(0.0, 2.0)] * 18 + [(0.0, 0.0)] * 2, [(0.4, 0.8), (0.5, 0.9)] * 10
+    params, stats = two_buckets([coin, *[sure] * 18, []])
+    learning.refresh(params, stats)
+    sh = stats.shared
+    expected, own = sh[model.LEVEL], 18 / 20
+    assert stats.own[0] == pytest.approx(own)
+    narrow = stats.variance[0] / stats.weight[0] + sh[model.BETWEEN]
+    assert stats.mean[0] < own  # it is not lifted, so its variance is as it was
+    densities = [
+        math.exp(-((own - expected) ** 2) / (2 * v)) / math.sqrt(v) for v in (narrow + expected**2, narrow)
+    ]
+    rarer = 21 ** (20 / 30)
+    assert math.exp(stats.unlike[0]) == pytest.approx(densities[0] / densities[1] / rarer, rel=1e-3)
+    assert math.exp(stats.unlike[1]) < math.exp(stats.unlike[19]) == pytest.approx(1 / rarer)
 
 
 def test_the_size_of_a_retired_arms_totals_is_its_own():
@@ -186,19 +204,39 @@ def test_a_late_piece_is_as_good_as_one_in_time():
 
 
 def test_costs_by_hand():
-    """An arm whose totals are 0 or the cap, known by many decisions: kl of two coins."""
+    """An arm whose totals are 0 or the cap, known by many decisions: kl of coins, and its kind's price."""
     params, stats = two_buckets(
         [[(0.0, 2.0)] * 60 + [(0.0, 0.0)] * 40, [(0.0, 2.0)] * 30 + [(0.0, 0.0)] * 70]
     )
     learning.refresh(params, stats)
     AgePrior.functions.survey(params, stats, MOMENT)
     stats.shared[model.TARGET] = 2.0 * 0.6
-    stats.own[1], stats.mean[1], stats.variance[1] = 0.3, 0.3, 0.21
-    weigh(params, stats, 1)
     divergence = 0.3 * math.log(0.5) + 0.7 * math.log(0.7 / 0.4)
     share = 2 / (2 + 10)  # of two arms, how far they are treated as very many
-    held = 101**2 / (101 + 2 * (1 - share))  # 101 decisions count as so many
-    assert stats.cost_alone[1] == pytest.approx(share * math.log(3) + held * divergence)
+    params, found = params._replace(surprise=1000.0), []
+    for unlike in (-30.0, 0.5):
+        stats.own[1], stats.mean[1], stats.variance[1], stats.unlike[1] = 0.3, 0.3, 0.21, unlike
+        chance = 1 / (1 + math.exp(-unlike))  # that the arm is like no other
+        stats.variance[1] -= model.lumps(params, stats, 1, share * (1 - chance))
+        stats.variance[1] += model.lumps(params, stats, 1, share)
+        weigh(params, stats, 1)
+        held = 101**2 / (101 + 2 * (1 - share * (1 - chance)))  # 101 decisions count as so many
+        assert stats.cost_alone[1] == pytest.approx(held * divergence - math.log(chance))
+        found.append(stats.cost[1])
+    held = 101**2 / (101 + 2 * (1 - share))
+    assert found[0] == pytest.approx(held * divergence)  # the prior counts as one decision as well
+
+
+def test_a_try_of_an_arm_like_no_other_is_worth_what_it_is_among_few():
+    """Of 20 arms one is unlike the others for sure: the logarithm of the leader's decisions over its own."""
+    params, stats = two_buckets([[(0.9, 1.8), (1.0, 1.7)] * 40, *[[(0.5, 1.0), (0.4, 0.9)] * 5] * 19])
+    learning.refresh(params, stats)
+    AgePrior.functions.survey(params, stats, MOMENT)
+    stats.cost[1], stats.cost_alone[1] = 100.0, 0.25
+    behind = stats.log_count[0] - stats.log_alone[1]
+    for unlike, worth in ((50.0, behind), (-50.0, (1 - 0.65 * 20 / 30) * behind)):
+        stats.unlike[1] = unlike
+        assert AgePrior.functions.index(params, stats, 1, MOMENT) == pytest.approx(worth - 0.25)
 
 
 def test_the_cost_of_larger_totals_by_hand():
@@ -218,7 +256,7 @@ def test_the_cost_of_larger_totals_by_hand():
     assert _larger(params, stats, 0, 0.995, 100.0) == math.inf  # beyond the cap
 
 
-def test_larger_caps_change_nothing_in_estimates_and_in_the_models_cost():
+def test_larger_caps_change_nothing_in_estimates_and_in_costs():
     """Caps 20 times as large: the same means and variances in rewards, and the same evidence."""
     made = [
         [(0.2, 0.6), (0.1, 0.3), (0.4, 0.4), (0.0, 0.2)] * 5,
@@ -229,10 +267,10 @@ def test_larger_caps_change_nothing_in_estimates_and_in_the_models_cost():
     for cap in (2.0, 40.0):
         params, stats = two_buckets(made, cap)
         learning.refresh(params, stats)
+        params = params._replace(surprise=1000.0)  # larger totals, up to the cap, are another matter
         AgePrior.functions.survey(params, stats, MOMENT)
-        found.append(
-            [cap * stats.own, cap * stats.mean, cap * np.sqrt(stats.variance), stats.weight, stats.cost]
-        )
+        rewards = [cap * stats.own, cap * stats.mean, cap * np.sqrt(stats.variance)]
+        found.append([*rewards, stats.weight, stats.unlike, stats.cost, stats.cost_alone])
     np.testing.assert_allclose(found[0], found[1], rtol=1e-9, atol=1e-12)
 
 

@@ -31,6 +31,7 @@ from accrual.policies.age_cells import amend_cell
 REACHED = 10.0  # decisions that must have finished a bucket before it counts
 _NEWS = 1.0 / 64.0  # an arm is estimated again once its finished buckets have grown by this part
 WORTH = 2.0  # decisions that the usual variance of a total is worth to an arm
+_LUMPS = 5.0  # decisions of one of few arms that are held to have paid what totals are in size, or the cap
 
 
 class Params(NamedTuple):
@@ -42,11 +43,9 @@ class Params(NamedTuple):
     slope: float  # what SLOPE is at first; 0 where nothing is known about arms
     pull: float  # standard errors by which the model may move an arm's estimate
     most: float  # decisions that the prior counts as in an index, at most
-    share: float  # a sixth for two arms, near 1 for very many: how far the index follows Gittins'
-    outlier: float  # what it costs to hold that an arm is like no other, in nats
+    share: float  # a sixth for two arms, near 1 for very many: how far an arm is treated as one of very many
+    outlier: float  # how much rarer than the others an arm like no other is beforehand: a logarithm
     surprise: float  # the chance of totals b times as large as an arm's size is b to the power of -surprise
-    spent: float  # n decisions of an arm count as n^2 / (n + spent)
-    lumps: float  # decisions that are held to have paid what totals are in size; fewer with many arms
     forced: float  # decisions an arm, from which on a slowly growing number of each is forced
     decay: float  # by how much the logarithm of a decision's weight falls with each later one; 0 for none
 
@@ -65,6 +64,7 @@ class Stats(NamedTuple):
     weight: Floats  # arms: full decisions that `own` is based on
     mean: Floats  # arms: the model's estimate, held near `own`
     variance: Floats  # arms: of a total
+    unlike: Floats  # arms: the logarithm of the odds that the arm is like no other
     cost: Floats  # arms: what it costs to hold that the arm is as good as the leader: the model is off, ...
     cost_alone: Floats  # ... or the arm is like no other
     log_count: Floats  # arms: the logarithm of its count with the prior, and ...
@@ -156,6 +156,7 @@ def untried(params: Params, stats: Stats, a: int) -> None:
     stats.weight[a] = stats.tilt[a] = stats.information[a] = 0.0
     stats.own[a] = stats.mean[a] = stats.level[a] = expected
     stats.variance[a] = sh[SIGMA2]
+    stats.unlike[a] = -params.outlier
     stats.second[a] = expected**2 + sh[SIGMA2]
     stats.tilt_error[a] = sh[TILT] / sh[SIGMA2]
     stats.quiet[a] = 1.0
@@ -184,6 +185,22 @@ def size(params: Params, stats: Stats, arm: int) -> float:
     if stats.own[a] > 0.0:
         found = max(found, stats.second[a] / stats.own[a])
     return float(min(found, 1.0) * top(stats))
+
+
+@njit
+def lumps(params: Params, stats: Stats, arm: int, share: float) -> float:
+    """Return how much larger an arm's variance may be, for few decisions may have had no large total yet.
+
+    It is as if some of them had paid what totals are in size in place of the arm's mean, or the cap where the
+    arm has paid nothing: fewer, the more the arm is treated as one of very many (`share`).
+    """
+    a = np.uint64(arm)
+    larger = top(stats)
+    if stats.second[a] > 0.0:
+        large = size(params, stats, arm)
+        larger = max(large * large - stats.own[a] * stats.own[a], 0.0)
+    weight, few = stats.weight[a], 1.0 - share
+    return float(_LUMPS * few * few * larger * weight / ((1.0 + weight) * (WORTH + weight)))
 
 
 @njit_noinline
@@ -245,21 +262,29 @@ def estimate(params: Params, stats: Stats, arm: int) -> None:
     weight = begun * begun / error
     stats.own[a], stats.second[a], stats.weight[a] = own, second, weight
     # Its variance is at least that of its own totals: arms may be noisier than others. With few arms it is
-    # also as if some of its decisions had paid what totals are in size and not its mean, or the cap while it
-    # has paid nothing, for a few may have no large total yet; with many, as if one that has paid nothing had
-    # paid the usual size once. (That it may be like no other of many arms, and pay the cap, is for `weigh`.)
+    # also as if some of its decisions had paid what totals are in size and not its mean, for a few may have
+    # no large total yet; with many, as if one that has paid nothing had paid the usual size once.
     spare = max(second - own * own, 0.0)
     usual = max(min(sh[SIGMA2], second), spare)
-    large = size(params, stats, arm)
-    more = params.lumps * max(large * large - own * own, 0.0)
+    more = 0.0
     if second <= 0.0:
-        usual, more = sh[SIGMA2], params.lumps * top(stats) + params.share * large * large
-    variance = (weight * spare + WORTH * usual + more * weight / (1.0 + weight)) / (weight + WORTH)
+        large = size(params, stats, arm)
+        usual, more = sh[SIGMA2], params.share * large * large * weight / (1.0 + weight)
+    variance = (weight * spare + WORTH * usual + more) / (weight + WORTH)
+    variance += lumps(params, stats, arm, params.share)
     # The model's mean: between the arm's own, by its error, and what is expected, by how arms differ.
     error = variance / weight
     differ = sh[BETWEEN] + sh[SIGMA2] / kappa
     most = params.pull * math.sqrt(error)
-    pull = (expected_level(params, stats, arm) - own) * error / (error + differ)
+    expected = expected_level(params, stats, arm)
+    off = expected - own
+    pull = off * error / (error + differ)
+    # The level of an arm like no other differs from what is expected by as much as that is, beyond what
+    # those of the others do.
+    narrow = error + sh[BETWEEN]
+    wide = narrow + expected * expected
+    odds = 0.5 * (off * off * (1.0 / narrow - 1.0 / wide) - math.log(wide / narrow))
+    stats.unlike[a] = odds - params.outlier
     mean = min(max(own + min(max(pull, -most), most), 0.0), 1.0)
     if mean > own > 0.0:  # an arm that pays more than it did also varies more
         variance = max(variance, min(variance * mean / own, mean * (1.0 - mean)))

@@ -39,7 +39,6 @@ from accrual.policies.age_prior.model import (
     TARGET,
     TILT,
     WIDER,
-    WORTH,
     Params,
     Stats,
     amended,
@@ -48,6 +47,7 @@ from accrual.policies.age_prior.model import (
     estimate,
     expected_level,
     finished,
+    lumps,
     payments,
     size,
     top,
@@ -60,7 +60,6 @@ from accrual.problems.spreads import SpreadLike, as_spread
 _ALMOST = 1.0 - 1e-9
 _KNOWN_MOST = 1e50  # the size of a number that is known about an arm: beyond, squares are infinite
 _SPENT = 2.0  # n decisions of one of few arms count as n^2 / (n + _SPENT), of very many arms as n
-_LUMPS = 5.0  # decisions of one of few arms that are held to have paid what totals are in size, or the cap
 _MANY = 10.0  # of so many arms the index is half for few and half for very many
 _FORCED = 1e5  # decisions an arm: forcing is for the theorem, and dear where a try of a bad arm is
 _FIRST = 1e9  # above every index: an arm that has too few decisions is tried first
@@ -110,6 +109,13 @@ def _larger(params: Params, stats: Stats, arm: int, gap: float, count: float) ->
 
 
 @njit
+def share_alone(params: Params, stats: Stats, arm: int) -> float:
+    """Return how far the arm is treated as one of very many where it may be like no other: fewer are."""
+    like = math.exp(-stats.unlike[np.uint64(arm)])
+    return float(params.share * like / (1.0 + like))
+
+
+@njit
 def _log_noise(mean: float, variance: float, cap: float) -> float:
     """Return how much totals vary, compared with totals of 0 or 1 of the same mean: a logarithm."""
     most = mean * (1.0 - mean)
@@ -123,7 +129,7 @@ def weigh(params: Params, stats: Stats, arm: int) -> None:
 
     It may be as good because the model's estimate is off (`cost`), or because the arm is like no other and
     either its own estimate is off or it hides larger totals (`cost_alone`). The second includes what it takes
-    to believe that an arm is like no other.
+    to believe that the arm is like no other.
     """
     sh = stats.shared
     a = np.uint64(arm)
@@ -151,15 +157,14 @@ def weigh(params: Params, stats: Stats, arm: int) -> None:
     count /= 1.0 + unseen * count * REACHED / (REACHED + count)
     alone /= 1.0 + unseen * alone * REACHED / (REACHED + alone)
     # Mean and variance are estimated from the same decisions.
-    count *= count / (count + params.spent)
-    alone *= alone / (alone + params.spent)
+    share = share_alone(params, stats, arm)
+    count *= count / (count + _SPENT * (1.0 - params.share))
+    alone *= alone / (alone + _SPENT * (1.0 - share))
     stats.cost[a] = count * _cost(target - mean, mean, variance)
-    stats.cost_alone[a] = params.outlier
+    stats.cost_alone[a] = math.log(1.0 + math.exp(-stats.unlike[a]))
     gap = target - own
     if gap > 0.0:
-        if stats.second[a] <= 0.0:  # nothing was paid: as with few arms
-            weight, more = stats.weight[a], (_LUMPS - params.lumps) * top(stats)
-            variance += more * weight / ((1.0 + weight) * (WORTH + weight))
+        variance += lumps(params, stats, arm, share) - lumps(params, stats, arm, params.share)
         stats.cost_alone[a] += min(alone * _cost(gap, own, variance), _larger(params, stats, arm, gap, alone))
 
 
@@ -246,7 +251,8 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
         return far - least
     if cost <= 0.0:
         return _worth(params.share, behind)
-    return max(_worth(params.share, behind) - cost, _worth(params.share, behind_alone) - alone)
+    worth_alone = _worth(share_alone(params, stats, arm), behind_alone)
+    return max(_worth(params.share, behind) - cost, worth_alone - alone)
 
 
 _STEPS = ((True, estimate_anew), (False, find_leader), (True, weigh_anew))
@@ -313,7 +319,7 @@ class AgePrior(CellPolicy):
     """
 
     buckets: int = 20
-    surprise: float = 2.0
+    surprise: float = 1.5
     spread: SpreadLike = "uniform"
     history: Sequence[float] = ()
     about: Sequence[Sequence[float]] | Floats = ()
@@ -384,8 +390,6 @@ class AgePrior(CellPolicy):
             share=share,
             outlier=share * math.log(arms + 1.0),
             surprise=float(self.surprise),
-            spent=_SPENT * (1.0 - share),
-            lumps=_LUMPS * (1.0 - share) * (1.0 - share),
             forced=_FORCED,
             decay=0.0 if self.half_life is None else math.log(2.0) / self.half_life,
         )
@@ -420,6 +424,7 @@ class AgePrior(CellPolicy):
             weight=np.zeros(arms),
             mean=np.zeros(arms),
             variance=np.zeros(arms),
+            unlike=np.zeros(arms),
             cost=np.zeros(arms),
             cost_alone=np.zeros(arms),
             log_count=np.zeros(arms),
