@@ -175,8 +175,10 @@ def test_the_odds_that_an_arm_is_like_no_other():
         math.exp(-((own - expected) ** 2) / (2 * v)) / math.sqrt(v) for v in (narrow + expected**2, narrow)
     ]
     rarer = 21 ** (20 / 30)
-    assert math.exp(stats.unlike[0]) == pytest.approx(densities[0] / densities[1] / rarer, rel=1e-3)
-    assert math.exp(stats.unlike[1]) < math.exp(stats.unlike[19]) == pytest.approx(1 / rarer)
+    odds = densities[0] / densities[1] / rarer
+    assert math.exp(stats.price[0]) == pytest.approx(1 + 1 / odds, rel=1e-3)
+    assert stats.share[0] == pytest.approx(params.share / (1 + odds), rel=1e-3)
+    assert stats.price[1] > stats.price[19] == pytest.approx(math.log(1 + rarer))
 
 
 def test_the_size_of_a_retired_arms_totals_is_its_own():
@@ -214,9 +216,9 @@ def test_costs_by_hand():
     divergence = 0.3 * math.log(0.5) + 0.7 * math.log(0.7 / 0.4)
     share = 2 / (2 + 10)  # of two arms, how far they are treated as very many
     params, found = params._replace(surprise=1000.0), []
-    for unlike in (-30.0, 0.5):
-        stats.own[1], stats.mean[1], stats.variance[1], stats.unlike[1] = 0.3, 0.3, 0.21, unlike
-        chance = 1 / (1 + math.exp(-unlike))  # that the arm is like no other
+    for chance in (1e-13, 0.6):  # that the arm is like no other
+        stats.own[1], stats.mean[1], stats.variance[1] = 0.3, 0.3, 0.21
+        stats.price[1], stats.share[1] = -math.log(chance), share * (1 - chance)
         stats.variance[1] -= model.lumps(params, stats, 1, share * (1 - chance))
         stats.variance[1] += model.lumps(params, stats, 1, share)
         weigh(params, stats, 1)
@@ -234,8 +236,8 @@ def test_a_try_of_an_arm_like_no_other_is_worth_what_it_is_among_few():
     AgePrior.functions.survey(params, stats, MOMENT)
     stats.cost[1], stats.cost_alone[1] = 100.0, 0.25
     behind = stats.log_count[0] - stats.log_alone[1]
-    for unlike, worth in ((50.0, behind), (-50.0, (1 - 0.65 * 20 / 30) * behind)):
-        stats.unlike[1] = unlike
+    for share, worth in ((0.0, behind), (20 / 30, (1 - 0.65 * 20 / 30) * behind)):
+        stats.share[1] = share
         assert AgePrior.functions.index(params, stats, 1, MOMENT) == pytest.approx(worth - 0.25)
 
 
@@ -270,7 +272,7 @@ def test_larger_caps_change_nothing_in_estimates_and_in_costs():
         params = params._replace(surprise=1000.0)  # larger totals, up to the cap, are another matter
         AgePrior.functions.survey(params, stats, MOMENT)
         rewards = [cap * stats.own, cap * stats.mean, cap * np.sqrt(stats.variance)]
-        found.append([*rewards, stats.weight, stats.unlike, stats.cost, stats.cost_alone])
+        found.append([*rewards, stats.weight, stats.price, stats.cost, stats.cost_alone])
     np.testing.assert_allclose(found[0], found[1], rtol=1e-9, atol=1e-12)
 
 

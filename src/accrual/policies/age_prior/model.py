@@ -64,7 +64,8 @@ class Stats(NamedTuple):
     weight: Floats  # arms: full decisions that `own` is based on
     mean: Floats  # arms: the model's estimate, held near `own`
     variance: Floats  # arms: of a total
-    unlike: Floats  # arms: the logarithm of the odds that the arm is like no other
+    price: Floats  # arms: what it takes to hold that the arm is like no other, in nats
+    share: Floats  # arms: how far the arm is then treated as one of very many
     cost: Floats  # arms: what it costs to hold that the arm is as good as the leader: the model is off, ...
     cost_alone: Floats  # ... or the arm is like no other
     log_count: Floats  # arms: the logarithm of its count with the prior, and ...
@@ -148,6 +149,14 @@ def expected_level(params: Params, stats: Stats, a: int) -> float:
 
 
 @njit
+def _price(params: Params, stats: Stats, arm: int, odds: float) -> None:
+    """Set what follows from the logarithm of the odds that the arm is like no other."""
+    like = math.exp(-odds)
+    stats.price[arm] = math.log(1.0 + like)
+    stats.share[arm] = params.share * like / (1.0 + like)
+
+
+@njit
 def untried(params: Params, stats: Stats, a: int) -> None:
     """Set the estimates of an arm to the prior's, while none of its decisions has finished a bucket."""
     sh = stats.shared
@@ -156,10 +165,10 @@ def untried(params: Params, stats: Stats, a: int) -> None:
     stats.weight[a] = stats.tilt[a] = stats.information[a] = 0.0
     stats.own[a] = stats.mean[a] = stats.level[a] = expected
     stats.variance[a] = sh[SIGMA2]
-    stats.unlike[a] = -params.outlier
     stats.second[a] = expected**2 + sh[SIGMA2]
     stats.tilt_error[a] = sh[TILT] / sh[SIGMA2]
     stats.quiet[a] = 1.0
+    _price(params, stats, a, -params.outlier)
 
 
 @njit
@@ -284,7 +293,7 @@ def estimate(params: Params, stats: Stats, arm: int) -> None:
     narrow = error + sh[BETWEEN]
     wide = narrow + expected * expected
     odds = 0.5 * (off * off * (1.0 / narrow - 1.0 / wide) - math.log(wide / narrow))
-    stats.unlike[a] = odds - params.outlier
+    _price(params, stats, arm, odds - params.outlier)
     mean = min(max(own + min(max(pull, -most), most), 0.0), 1.0)
     if mean > own > 0.0:  # an arm that pays more than it did also varies more
         variance = max(variance, min(variance * mean / own, mean * (1.0 - mean)))

@@ -109,13 +109,6 @@ def _larger(params: Params, stats: Stats, arm: int, gap: float, count: float) ->
 
 
 @njit
-def share_alone(params: Params, stats: Stats, arm: int) -> float:
-    """Return how far the arm is treated as one of very many where it may be like no other: fewer are."""
-    like = math.exp(-stats.unlike[np.uint64(arm)])
-    return float(params.share * like / (1.0 + like))
-
-
-@njit
 def _log_noise(mean: float, variance: float, cap: float) -> float:
     """Return how much totals vary, compared with totals of 0 or 1 of the same mean: a logarithm."""
     most = mean * (1.0 - mean)
@@ -157,11 +150,11 @@ def weigh(params: Params, stats: Stats, arm: int) -> None:
     count /= 1.0 + unseen * count * REACHED / (REACHED + count)
     alone /= 1.0 + unseen * alone * REACHED / (REACHED + alone)
     # Mean and variance are estimated from the same decisions.
-    share = share_alone(params, stats, arm)
+    share = stats.share[a]
     count *= count / (count + _SPENT * (1.0 - params.share))
     alone *= alone / (alone + _SPENT * (1.0 - share))
     stats.cost[a] = count * _cost(target - mean, mean, variance)
-    stats.cost_alone[a] = math.log(1.0 + math.exp(-stats.unlike[a]))
+    stats.cost_alone[a] = stats.price[a]
     gap = target - own
     if gap > 0.0:
         variance += lumps(params, stats, arm, share) - lumps(params, stats, arm, params.share)
@@ -251,8 +244,7 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
         return far - least
     if cost <= 0.0:
         return _worth(params.share, behind)
-    worth_alone = _worth(share_alone(params, stats, arm), behind_alone)
-    return max(_worth(params.share, behind) - cost, worth_alone - alone)
+    return max(_worth(params.share, behind) - cost, _worth(stats.share[a], behind_alone) - alone)
 
 
 _STEPS = ((True, estimate_anew), (False, find_leader), (True, weigh_anew))
@@ -424,7 +416,8 @@ class AgePrior(CellPolicy):
             weight=np.zeros(arms),
             mean=np.zeros(arms),
             variance=np.zeros(arms),
-            unlike=np.zeros(arms),
+            price=np.zeros(arms),
+            share=np.zeros(arms),
             cost=np.zeros(arms),
             cost_alone=np.zeros(arms),
             log_count=np.zeros(arms),
