@@ -11,6 +11,7 @@ The noise of one decision in bucket g is p_g r_g q_a sigma^2, r_g and q_a the bu
 to the average. An own deviation has the variance p_g sigma^2 / kappa. So the model counts as kappa r_g q_a
 decisions of the bucket.
 Where arms have features, the mean of their levels is linear in these: see the module `arm_features`.
+A few arms are like no other: their levels vary more, by the square of what is expected.
 
 An arm has two estimates of its mean total. `own` uses other arms only for the ages that the arm's open
 decisions have not reached, to fill in what these will pay there; when all decisions are closed it is the
@@ -44,7 +45,7 @@ class Params(NamedTuple):
     pull: float  # standard errors by which the model may move an arm's estimate
     most: float  # decisions that the prior counts as in an index, at most
     share: float  # a sixth for two arms, near 1 for very many: how far an arm is treated as one of very many
-    outlier: float  # how much rarer than the others an arm like no other is beforehand: a logarithm
+    outlier: float  # beforehand, the logarithm of how much rarer arms like no other are
     surprise: float  # the chance of totals b times as large as an arm's size is b to the power of -surprise
     forced: float  # decisions an arm, from which on a slowly growing number of each is forced
     decay: float  # by how much the logarithm of a decision's weight falls with each later one; 0 for none
@@ -149,9 +150,9 @@ def expected_level(params: Params, stats: Stats, a: int) -> float:
 
 
 @njit
-def _price(params: Params, stats: Stats, arm: int, odds: float) -> None:
+def _price(params: Params, stats: Stats, arm: int, log_odds: float) -> None:
     """Set what follows from the logarithm of the odds that the arm is like no other."""
-    like = math.exp(-odds)
+    like = math.exp(-log_odds)
     stats.price[arm] = math.log(1.0 + like)
     stats.share[arm] = params.share * like / (1.0 + like)
 
@@ -292,8 +293,8 @@ def estimate(params: Params, stats: Stats, arm: int) -> None:
     # those of the others do.
     narrow = error + sh[BETWEEN]
     wide = narrow + expected * expected
-    odds = 0.5 * (off * off * (1.0 / narrow - 1.0 / wide) - math.log(wide / narrow))
-    _price(params, stats, arm, odds - params.outlier)
+    log_ratio = 0.5 * (off * off * (1.0 / narrow - 1.0 / wide) - math.log(wide / narrow))
+    _price(params, stats, arm, log_ratio - params.outlier)
     mean = min(max(own + min(max(pull, -most), most), 0.0), 1.0)
     if mean > own > 0.0:  # an arm that pays more than it did also varies more
         variance = max(variance, min(variance * mean / own, mean * (1.0 - mean)))
